@@ -1,0 +1,100 @@
+/* Public. A result (record) and the circumstances it was made under (context). The schema is
+ * docs/schema.md.
+ *
+ * A record owns its samples and warnings; a context owns its lists. nw_record_free /
+ * nw_context_free leave them empty. Unmeasured is NAN or -1, never 0.
+ */
+#ifndef NW_BENCH_RECORD_H
+#define NW_BENCH_RECORD_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/finding.h"
+#include "base/stats.h"
+#include "topo/topo.h"
+
+#define NW_SCHEMA_VERSION 1
+
+typedef enum {                    /* why sampling stopped */
+               NW_STOP_UNKNOWN,   /* imported */
+               NW_STOP_CONVERGED, /* the interval is within the wanted half width */
+               NW_STOP_BUDGET,    /* the time budget of the size was spent */
+               NW_STOP_FIXED,     /* -n was given */
+} nw_stop;
+
+struct nw_record {
+    /* identity: equal = comparable */
+    char case_name[24];         /* "coll" "pairs" "scaling" */
+    char collective[24];        /* "all_reduce"; pairs: "sendrecv" */
+    char lane[16];              /* "host" "local" "auto" "ring" …; imported: "auto" */
+    char dtype[16], op[16];     /* op "none" where there is no reduction */
+    int root;                   /* -1: not rooted */
+    int rank_count, host_count; /* host_count 0: unknown (imported excerpts) */
+    uint64_t bytes, count;
+    bool in_place;
+    int peer_a, peer_b; /* pairs: ranks; else -1 */
+    char host_a[64], host_b[64];
+    uint64_t piece_bytes; /* > 0: the size was moved in pieces of this many bytes (the remedy for a
+                             falling curve) */
+
+    /* time of one call, of the slowest rank, ns */
+    struct nw_stats time_ns;
+    double *samples_ns; /* time_ns.count entries, or NULL (imported) */
+    uint32_t calls_per_sample;
+    nw_stop stop;
+    double skew_ns;       /* median over samples of slowest minus fastest rank; NAN unknown */
+    int slowest_rank;     /* most often slowest; -1 unknown */
+    double slowest_share; /* of the samples, 0..1 */
+    char slowest_host[64];
+
+    double algbw_bytes_per_s, busbw_bytes_per_s; /* from the median; NAN with one rank or unknown */
+    double ceiling_bytes_per_s;                  /* of the path, one way; NAN unknown */
+    int64_t wrong_elements;                      /* -1: not checked */
+    nw_rc rc;                                    /* NW_OK, or why there is no time */
+    struct nw_findings warnings;
+    bool simulated;
+    char source[256]; /* imported: "file:line"; "": measured here */
+};
+
+struct nw_host { /* one host of the run */
+    char name[64];
+    int rank_count;
+    char cpu[128];
+    int core_count, pu_count;
+    uint64_t memory_bytes;
+    int gpu_count; /* -1: unknown */
+    char gpu_model[128];
+    char kernel[128];
+};
+
+struct nw_context {
+    int schema;
+    char tool[32];              /* "nodeworth", "nccl-tests", "rccl-tests" */
+    char tool_version[64];      /* git describe, -dirty */
+    char started[32];           /* ISO 8601 UTC; "": unknown */
+    char backend[16];           /* "mpi" "local" "nccl" */
+    char library[128];          /* "Open MPI v4.1.4 …", "NCCL 2.18.5" */
+    char gpu_model[128];        /* imported logs; "": none or unknown */
+    char source[256];           /* imported: the file; "": measured here */
+    int rank_count, host_count; /* 0: unknown */
+    struct nw_host *hosts;      /* host_count entries, or NULL */
+    json_t *environment;        /* object: allow-listed variables; NULL */
+    json_t *plan;               /* object: the options in force; NULL */
+    json_t *topology;           /* array: topology of each host (nw_topo_to_json); NULL */
+    struct nw_findings findings;
+    double printed_average_bytes_per_s; /* nccl-tests' footer, kept, never used; NAN */
+    bool complete;                      /* the run reached its end */
+    bool simulated;
+};
+
+void nw_record_init(struct nw_record *record); /* everything unknown */
+void nw_record_free(struct nw_record *record);
+nw_rc nw_record_copy(struct nw_record *to, const struct nw_record *from);
+/* Same case, collective, lane, dtype, op, root, ranks, hosts, bytes, place, peers, piece. */
+bool nw_record_same_identity(const struct nw_record *a, const struct nw_record *b);
+void nw_context_init(struct nw_context *context);
+void nw_context_free(struct nw_context *context);
+
+#endif

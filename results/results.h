@@ -1,0 +1,66 @@
+/* Public. Records on disk: results.jsonl. The first line of a run is its context (kind "context"),
+ * then records (kind "record"), findings (kind "finding") and, when the run reached its end, one
+ * line of kind "end". Several runs may follow each other in one file. Keys carry units;
+ * docs/schema.md has them all.
+ *
+ * Writing: one line, one fsync; a killed run leaves whole lines. Reading: strict, errors name file,
+ * line and key.
+ */
+#ifndef NW_RESULTS_RESULTS_H
+#define NW_RESULTS_RESULTS_H
+
+#include "bench/record.h"
+
+struct nw_run {
+    struct nw_context context;
+    struct nw_record *records;
+    size_t record_count;
+};
+
+struct nw_results { /* owns everything */
+    struct nw_run *runs;
+    size_t run_count;
+};
+
+/* Reads one file and appends its runs. A torn last line (no newline: the writer was killed) is left
+ * out with a finding in the last run's context; anything else that is not valid is NW_EUSAGE. */
+nw_rc nw_results_read(const char *path, struct nw_results *results);
+void nw_results_free(struct nw_results *results);
+/* Appends an empty run and returns it (context and records initialised); NULL: out of memory. */
+struct nw_run *nw_results_add_run(struct nw_results *results);
+/* Takes the record's contents over (the caller's is left initialised). */
+nw_rc nw_run_add_record(struct nw_run *run, struct nw_record *record);
+
+struct nw_results_writer;
+/* `resume`: go on behind what is there; else the file is started anew. */
+nw_rc nw_results_create(const char *path, bool resume, struct nw_results_writer **writer_out);
+nw_rc nw_results_write_context(struct nw_results_writer *writer, const struct nw_context *context);
+nw_rc nw_results_write_record(struct nw_results_writer *writer, const struct nw_record *record);
+nw_rc nw_results_write_finding(struct nw_results_writer *writer, const struct nw_finding *finding);
+nw_rc nw_results_write_end(struct nw_results_writer *writer);
+nw_rc nw_results_close(struct nw_results_writer *writer); /* accepts NULL */
+/* All runs of `results` as one new file, whole or not at all. */
+nw_rc nw_results_save(const char *path, const struct nw_results *results);
+
+nw_rc nw_record_to_json(const struct nw_record *record, json_t **json_out);
+nw_rc nw_record_from_json(const json_t *json, const char *what, struct nw_record *record_out);
+nw_rc nw_context_to_json(const struct nw_context *context, json_t **json_out);
+nw_rc nw_context_from_json(const json_t *json, const char *what, struct nw_context *context_out);
+
+/* Bandwidth of a curve: never an average over sizes. */
+struct nw_plateau {
+    double busbw_bytes_per_s, low,
+        high; /* median of the largest sizes that agree within 2 %; interval; NAN */
+    double algbw_bytes_per_s;
+    uint64_t from_bytes, to_bytes;
+    bool falls; /* the largest size is more than 10 % below the best: see peak */
+    double peak_bytes_per_s;
+    uint64_t peak_bytes;
+    int rank_count, host_count;
+};
+/* Over the records of `run` with this collective, rank and host count (0: any), place -1 either / 0
+ * out / 1 in. NW_ENODEV: no such record with a time. */
+nw_rc nw_plateau_of(const struct nw_run *run, const char *case_name, const char *collective,
+                    int rank_count, int host_count, int place, struct nw_plateau *plateau_out);
+
+#endif

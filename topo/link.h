@@ -1,0 +1,31 @@
+/* Public. What a link can carry at most, by arithmetic from its generation and width: the physical
+ * ceiling, one way. Sources: PCI Express Base Specification (transfer rate, encoding),
+ * ../docs/model.md for the efficiencies.
+ */
+#ifndef NW_TOPO_LINK_H
+#define NW_TOPO_LINK_H
+
+/* PCIe payload ceiling of generation 1..6 and width 1..32 in bytes/s: GT/s × lanes × encoding / 8.
+ * Gen3 x16 15.75, Gen4 x16 31.5, Gen5 x16 63.0 GB/s. NAN for an unknown generation or width. */
+double nw_pcie_bytes_per_s(int generation, int lanes);
+/* The generation and width (16, 8, 4, 2, 1) nearest to a payload rate within 3 %; 0 when none is.
+ */
+void nw_pcie_from_rate(double bytes_per_s, int *generation_out, int *lanes_out);
+/* One NVLink, one way, by the link's generation 1..5: 20, 25, 25, 25, 50 GB/s. NAN: unknown. */
+double nw_nvlink_bytes_per_s(int generation);
+/* NIC: Gb/s as sold to bytes/s. */
+double nw_nic_bytes_per_s(double gbit_per_s);
+
+/* Efficiency that a healthy path reaches, as a fraction of its ceiling: [low, high] with source in
+ * link.c. */
+struct nw_efficiency {
+    double low, high;
+    const char *source;
+};
+struct nw_efficiency nw_pcie_efficiency(void);
+struct nw_efficiency nw_nvlink_copy_efficiency(void);
+struct nw_efficiency nw_nvlink_collective_efficiency(void);
+struct nw_efficiency nw_rdma_efficiency(void);
+struct nw_efficiency nw_tcp_efficiency(void);
+
+#endif

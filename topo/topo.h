@@ -1,0 +1,112 @@
+/* Public. What one machine is: a tree of nodes (packages, NUMA nodes, PCI bridges, devices) and
+ * links between devices.
+ *
+ * Readers fill it (hwloc live, hwloc XML, our JSON); everybody else only reads it. nw_topo_free
+ * frees all. "Not in this file" is not "not in this machine": when the source carries no I/O
+ * objects, NW_TOPO_NO_IO is set and no statement about GPUs, NICs or disks may be made.
+ *
+ *     struct nw_topo *topo;
+ *     NW_TRY(nw_topo_read_live(&topo));
+ *     printf("%s: %d GPUs\n", topo->host, nw_topo_count(topo, NW_NODE_GPU));
+ *     nw_topo_free(topo);
+ */
+#ifndef NW_TOPO_TOPO_H
+#define NW_TOPO_TOPO_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/finding.h"
+
+/* X(enumerator, key in JSON, title for people) */
+#define NW_NODE_KIND_MAP(X)                                                                        \
+    X(NW_NODE_MACHINE, "machine", "machine")                                                       \
+    X(NW_NODE_PACKAGE, "package", "package")                                                       \
+    X(NW_NODE_NUMA, "numa", "NUMA node")                                                           \
+    X(NW_NODE_BRIDGE, "bridge", "PCI bridge")                                                      \
+    X(NW_NODE_GPU, "gpu", "GPU")                                                                   \
+    X(NW_NODE_NIC, "nic", "NIC")                                                                   \
+    X(NW_NODE_DISK, "disk", "disk")                                                                \
+    X(NW_NODE_PCI, "pci", "PCI device")
+
+typedef enum {
+#define X(kind, key, title) kind,
+    NW_NODE_KIND_MAP(X)
+#undef X
+        NW_NODE_KIND_COUNT
+} nw_node_kind;
+
+typedef enum { NW_LINK_PCI, NW_LINK_NVLINK, NW_LINK_OTHER } nw_link_kind;
+
+struct nw_topo_node {
+    nw_node_kind kind;
+    int parent;         /* index of the node above it; -1: the machine itself */
+    char name[64];      /* "package0" "numa1" "gpu0" "mlx5_0" "eth0" "nvme0n1" */
+    char model[128];    /* "NVIDIA H100 80GB HBM3", CPU model, disk model; "": unknown */
+    char pci[16];       /* "0000:17:00.0"; "": not a PCI device */
+    uint32_t pci_class; /* 0x0302 = 3D controller; 0: unknown */
+    uint32_t pci_vendor, pci_device;
+    int numa;                 /* OS index of the nearest NUMA node; -1: unknown */
+    int core_count, pu_count; /* package: its cores and hardware threads; 0: unknown */
+    uint64_t memory_bytes;    /* NUMA: RAM; GPU: VRAM; disk: capacity; 0: unknown */
+    double link_bytes_per_s;  /* PCI devices: the link as it runs now, one way, payload ceiling; 0:
+                                 unknown */
+    double rate_bits_per_s;   /* NIC: port rate; 0: unknown */
+    char fabric[16];   /* NIC: "ethernet" "infiniband" "roce" "cxi" "efa" "iwarp"; "": unknown */
+    char os_names[96]; /* every OS device of this PCI device, blank-separated: "mlx5_0 ib0", "cuda0
+                          nvml0" */
+};
+
+struct nw_topo_link { /* beyond the tree: NVLink and the like; one way */
+    int a, b;         /* node indexes */
+    nw_link_kind kind;
+    int lane_count;     /* NVLinks in the bundle; 0: unknown */
+    double bytes_per_s; /* one direction, whole bundle; 0: unknown */
+};
+
+enum { /* nw_topo.sources */
+       NW_SOURCE_HWLOC = 1,
+       NW_SOURCE_XML = 2,
+       NW_SOURCE_JSON = 4,
+       NW_SOURCE_SYSFS = 8,
+};
+
+enum {                        /* nw_topo.gaps: what the source could not tell */
+       NW_TOPO_NO_IO = 1,     /* no I/O objects at all: GPUs, NICs, disks are unknown, not absent */
+       NW_TOPO_NO_NVLINK = 2, /* NVIDIA GPUs seen, but no NVLink information: unknown, not absent */
+};
+
+struct nw_topo {
+    char host[64];    /* "": unknown */
+    char source[256]; /* "live", or the file */
+    char os[128];     /* kernel and distribution; "": unknown */
+    struct nw_topo_node *nodes;
+    size_t node_count;
+    struct nw_topo_link *links;
+    size_t link_count;
+    unsigned sources, gaps;
+    int core_count, pu_count, package_count, numa_count;
+    uint64_t memory_bytes;
+    struct nw_findings findings; /* conflicts and gaps in words */
+};
+
+nw_rc nw_topo_read_live(struct nw_topo **topo_out);
+/* Own JSON (from --save) or hwloc XML version 1, 2 or 3, decided by content. NW_EUSAGE with file
+ * and reason. */
+nw_rc nw_topo_read_file(const char *path, struct nw_topo **topo_out);
+nw_rc nw_topo_to_json(const struct nw_topo *topo, json_t **json_out);
+nw_rc nw_topo_from_json(const json_t *json, const char *what, struct nw_topo **topo_out);
+nw_rc nw_topo_save(const struct nw_topo *topo, const char *path);
+void nw_topo_free(struct nw_topo *topo);
+
+int nw_topo_count(const struct nw_topo *topo, nw_node_kind kind);
+/* The index-th node of a kind, NULL past the end. */
+const struct nw_topo_node *nw_topo_nth(const struct nw_topo *topo, nw_node_kind kind, int index);
+bool nw_topo_is_nvidia(const struct nw_topo_node *node);
+const char *nw_node_kind_key(nw_node_kind kind);
+const char *nw_node_kind_title(nw_node_kind kind);
+
+#endif
