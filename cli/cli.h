@@ -1,0 +1,55 @@
+/* Private to cli/. What the subcommands share: argp over option rows, exit codes, output files. */
+#ifndef NW_CLI_CLI_H
+#define NW_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/option.h"
+
+/* One row of main's table: cli/cmd_<name>.c has `int nw_cmd_<name>(int argc, char **argv)`, which
+ * returns the program's exit code; argv[0] is "nodeworth <name>". */
+struct nw_command {
+    const char *name, *summary;
+    int (*run)(int argc, char **argv);
+};
+extern const struct nw_command nw_commands[]; /* ends with name NULL */
+
+int nw_cmd_run(int argc, char **argv);
+int nw_cmd_topo(int argc, char **argv);
+int nw_cmd_bench(int argc, char **argv);
+int nw_cmd_import(int argc, char **argv);
+int nw_cmd_audit(int argc, char **argv);
+int nw_cmd_quote(int argc, char **argv);
+int nw_cmd_predict(int argc, char **argv);
+int nw_cmd_decide(int argc, char **argv);
+int nw_cmd_list(int argc, char **argv);
+
+struct nw_cli {
+    const char *arguments; /* "FILE…" for --help; NULL: none taken */
+    const char *doc; /* text before the options; "\v" and what follows comes behind them (argp) */
+    const struct nw_option *rows; /* may be several tables one after the other: see nw_cli_table */
+    size_t row_count;
+    void *target;
+    int min_arguments, max_arguments; /* -1: any number */
+    /* out */
+    char **positional; /* points into argv */
+    int positional_count;
+};
+
+/* Fallbacks into the target, then argp. NW_OK: go on. Bad usage: NW_EUSAGE with the sentence in
+ * nw_last_error().
+ * --help and --version print and exit(0) (only where `speaks`: rank 0). */
+nw_rc nw_cli_parse(struct nw_cli *cli, int argc, char **argv, bool speaks);
+
+/* "nodeworth bench: <last error>" on stderr, and the exit code of it. */
+int nw_cli_fail(nw_rc rc);
+
+/* Where results go: stdout, checked. NW_EIO when stdout cannot be written (closed pipe, full disk).
+ */
+nw_rc nw_cli_finish_stdout(void);
+
+extern const char nw_version[]; /* build/version.c: "0.1.0-12-gabcdef-dirty" */
+
+#endif

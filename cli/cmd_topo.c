@@ -1,0 +1,7 @@
+#include "cli/cli.h"
+
+int nw_cmd_topo(int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    return nw_cli_fail(nw_fail(NW_ENOTSUP, "not written yet"));
+}
