@@ -14,7 +14,6 @@ struct nw_command {
     const char *name, *summary;
     int (*run)(int argc, char **argv);
 };
-extern const struct nw_command nw_commands[]; /* ends with name NULL */
 
 int nw_cmd_run(int argc, char **argv);
 int nw_cmd_topo(int argc, char **argv);
@@ -29,7 +28,7 @@ int nw_cmd_list(int argc, char **argv);
 struct nw_cli {
     const char *arguments; /* "FILE…" for --help; NULL: none taken */
     const char *doc; /* text before the options; "\v" and what follows comes behind them (argp) */
-    const struct nw_option *rows; /* may be several tables one after the other: see nw_cli_table */
+    const struct nw_option *rows; /* one table; nw_cli_embed joins several */
     size_t row_count;
     void *target;
     int min_arguments, max_arguments; /* -1: any number */
@@ -42,6 +41,15 @@ struct nw_cli {
  * nw_last_error().
  * --help and --version print and exit(0) (only where `speaks`: rank 0). */
 nw_rc nw_cli_parse(struct nw_cli *cli, int argc, char **argv, bool speaks);
+
+/* Rows of one table as rows of another: `offset` is added to each field's; letters are dropped when
+ * `letters` is false. `to` has room for `count`; returns `count`. */
+size_t nw_cli_embed(struct nw_option *to, const struct nw_option *rows, size_t count, size_t offset,
+                    bool letters);
+
+/* What the launcher says before MPI is started (Open MPI, PMIx, PMI, Slurm); -1: not under one. */
+int nw_cli_launch_rank(void);
+int nw_cli_launch_size(void);
 
 /* "nodeworth bench: <last error>" on stderr, and the exit code of it. */
 int nw_cli_fail(nw_rc rc);

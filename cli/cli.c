@@ -1,0 +1,130 @@
+#include "cli/cli.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+
+size_t nw_cli_embed(struct nw_option *to, const struct nw_option *rows, size_t count, size_t offset,
+                    bool letters)
+{
+    for (size_t i = 0; i < count; i++) {
+        to[i] = rows[i];
+        to[i].offset += offset;
+        if (!letters)
+            to[i].key = 0;
+    }
+    return count;
+}
+
+static int launcher_number(const char *const *variables)
+{
+    for (size_t i = 0; variables[i] != NULL; i++) {
+        const char *text = getenv(variables[i]);
+        uint64_t value;
+
+        if (text != NULL && nw_parse_u64(text, 0, 1u << 24, &value) == NW_OK)
+            return (int)value;
+    }
+    nw_clear_error();
+    return -1;
+}
+
+int nw_cli_launch_rank(void)
+{
+    return launcher_number((const char *const[]){"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                                 "SLURM_PROCID", NULL});
+}
+
+int nw_cli_launch_size(void)
+{
+    return launcher_number(
+        (const char *const[]){"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", NULL});
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct nw_cli *cli = state->input;
+
+    switch (key) {
+    case ARGP_KEY_ARG:
+        if (cli->max_arguments >= 0 && cli->positional_count >= cli->max_arguments) {
+            nw_fail(NW_EUSAGE, "too many arguments: \"%s\"%s%s; see --help", argument,
+                    cli->arguments != NULL ? "; expected: " : " (none is taken)",
+                    cli->arguments != NULL ? cli->arguments : "");
+            return EINVAL;
+        }
+        cli->positional[cli->positional_count++] = argument;
+        return 0;
+    case ARGP_KEY_END:
+        if (cli->positional_count >= cli->min_arguments)
+            return 0;
+        nw_fail(NW_EUSAGE, "missing argument; expected: %s; see --help",
+                cli->arguments != NULL ? cli->arguments : "");
+        return EINVAL;
+    default:
+        return nw_option_parse(cli->rows, cli->row_count, cli->target, key, argument);
+    }
+}
+
+static void print_version(FILE *stream, struct argp_state *state)
+{
+    (void)state;
+    fprintf(stream, "nodeworth %s\n", nw_version);
+}
+
+static bool asks_for_help(int argc, char **argv)
+{
+    static const char *const words[] = {"--help", "-?", "--usage", "--version", "-V"};
+
+    for (int i = 1; i < argc; i++)
+        for (size_t word = 0; word < sizeof words / sizeof *words; word++)
+            if (strcmp(argv[i], words[word]) == 0)
+                return true;
+    return false;
+}
+
+nw_rc nw_cli_parse(struct nw_cli *cli, int argc, char **argv, bool speaks)
+{
+    struct argp_option *rows = calloc(cli->row_count + 1, sizeof *rows);
+    struct argp argp = {
+        .options = rows, .parser = parse_option, .args_doc = cli->arguments, .doc = cli->doc};
+    error_t error = 0;
+
+    if (!speaks && asks_for_help(argc, argv))
+        exit(0); /* rank 0 prints it */
+    cli->positional = calloc((size_t)argc + 1, sizeof *cli->positional);
+    if (rows == NULL || cli->positional == NULL) {
+        free(rows);
+        return nw_fail(NW_ENOMEM, "out of memory for the command line");
+    }
+    argp_program_version_hook = print_version;
+    argp_err_exit_status = 2;
+    nw_clear_error();
+    nw_option_argp_rows(cli->rows, cli->row_count, rows);
+    if (nw_options_reset(cli->rows, cli->row_count, cli->target) != NW_OK)
+        error = EINVAL;
+    if (error == 0)
+        error = argp_parse(&argp, argc, argv, speaks ? 0 : ARGP_NO_ERRS | ARGP_NO_EXIT, NULL, cli);
+    free(rows);
+    if (error == 0)
+        return NW_OK;
+    if (nw_last_error()->rc != NW_OK)
+        return nw_last_error()->rc;
+    return nw_fail(NW_EUSAGE, "command line not understood: %s", strerror(error));
+}
+
+int nw_cli_fail(nw_rc rc)
+{
+    nw_message("%s", nw_last_error()->text[0] != '\0' ? nw_last_error()->text : nw_rc_text(rc));
+    return nw_rc_exit_code(rc);
+}
+
+nw_rc nw_cli_finish_stdout(void)
+{
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return nw_fail(NW_EIO, "standard output: cannot write the results: %s", strerror(errno));
+    return NW_OK;
+}

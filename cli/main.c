@@ -1,0 +1,91 @@
+/* nodeworth: a table of subcommands. */
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "cli/cli.h"
+
+static const struct nw_command nw_commands[] = {
+    {"run", "measure, hold against the quote, predict and decide: everything in one go",
+     nw_cmd_run},
+    {"topo", "what this machine is: packages, NUMA, memory, PCI tree, GPUs, NICs, disks",
+     nw_cmd_topo},
+    {"bench", "measure collectives, pairs and scaling between the ranks of an mpirun",
+     nw_cmd_bench},
+    {"import", "read logs of other tools (nccl-tests, rccl-tests)", nw_cmd_import},
+    {"quote", "write or check a vendor's quote file", nw_cmd_quote},
+    {"audit", "hold results against a quote and against physics", nw_cmd_audit},
+    {"predict", "memory and step time of a training job from measured curves", nw_cmd_predict},
+    {"decide", "is a second node worth its price", nw_cmd_decide},
+    {"list", "what can be named: models, GPUs, collectives, strategies …", nw_cmd_list},
+    {NULL, NULL, NULL},
+};
+
+static void print_usage(FILE *stream)
+{
+    fprintf(stream,
+            "Usage: nodeworth COMMAND [OPTION...]\n"
+            "       mpirun -np RANKS [--hostfile HOSTS] nodeworth run|bench [OPTION...]\n\n"
+            "Is this machine what was quoted, how long is a training step on it, is a second "
+            "node worth its price?\n\n");
+    for (const struct nw_command *command = nw_commands; command->name != NULL; command++)
+        fprintf(stream, "  %-9s %s\n", command->name, command->summary);
+    fprintf(
+        stream,
+        "\nEach command: nodeworth COMMAND --help. Exit codes: 0 pass, 1 a finding fails, 2 bad "
+        "input,\n3 inconclusive, 4 the run itself broke.\n");
+}
+
+static int unknown_command(const char *name)
+{
+    const char *names[sizeof nw_commands / sizeof *nw_commands];
+    char accepted[256];
+    const char *near;
+
+    for (size_t i = 0; i < sizeof nw_commands / sizeof *nw_commands; i++)
+        names[i] = nw_commands[i].name;
+    near = nw_nearest_name(name, names);
+    return nw_cli_fail(nw_fail(NW_EUSAGE, "unknown command \"%s\"%s%s%s; accepted: %s", name,
+                               near != NULL ? "; did you mean \"" : "", near != NULL ? near : "",
+                               near != NULL ? "\"?" : "",
+                               nw_join_names(accepted, sizeof accepted, names)));
+}
+
+static int run_command(const struct nw_command *command, int argc, char **argv)
+{
+    char title[64];
+    int exit_code;
+
+    snprintf(title, sizeof title, "nodeworth %s", command->name);
+    nw_message_prefix(title);
+    argv[0] = title;
+    exit_code = command->run(argc, argv);
+    if (nw_cli_finish_stdout() != NW_OK)
+        exit_code = nw_cli_fail(NW_EIO);
+    return exit_code;
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_CTYPE, "");
+    setlocale(LC_MESSAGES, ""); /* never LC_NUMERIC: numbers are written with a point */
+    nw_message_prefix("nodeworth");
+    if (argc < 2) {
+        print_usage(stderr);
+        return 2;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        print_usage(stdout);
+        return 0;
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        printf("nodeworth %s\n", nw_version);
+        return 0;
+    }
+    for (const struct nw_command *command = nw_commands; command->name != NULL; command++)
+        if (strcmp(argv[1], command->name) == 0)
+            return run_command(command, argc - 1, argv + 1);
+    return unknown_command(argv[1]);
+}
