@@ -1,0 +1,188 @@
+#include "report/measured_text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/table.h"
+#include "base/units.h"
+
+struct group { /* one line of the table */
+    const char *case_name, *collective;
+    int rank_count, host_count;
+};
+
+static bool same_group(const struct group *group, const struct nw_record *record)
+{
+    return strcmp(group->case_name, record->case_name) == 0 &&
+           strcmp(group->collective, record->collective) == 0 &&
+           group->rank_count == record->rank_count && group->host_count == record->host_count;
+}
+
+static bool has_time(const struct nw_record *record)
+{
+    return record->rc == NW_OK && record->time_ns.count > 0 && record->piece_bytes == 0;
+}
+
+/* The smallest size with a time, out of place where both were measured; NULL: none. */
+static const struct nw_record *smallest(const struct nw_run *run, const struct group *group)
+{
+    const struct nw_record *best = NULL;
+
+    for (size_t i = 0; i < run->record_count; i++) {
+        const struct nw_record *record = &run->records[i];
+
+        if (!same_group(group, record) || !has_time(record))
+            continue;
+        if (best == NULL || record->bytes < best->bytes ||
+            (record->bytes == best->bytes && best->in_place && !record->in_place))
+            best = record;
+    }
+    return best;
+}
+
+static void add_group(struct nw_table *table, const struct nw_run *run, const struct group *group)
+{
+    const struct nw_record *first = smallest(run, group);
+    struct nw_plateau plateau;
+    char ranks[48], latency[80], rate[96], sizes[80], note[96] = "";
+    char a[32], b[32], c[32];
+
+    if (first == NULL)
+        return;
+    snprintf(ranks, sizeof ranks, "%d on %d host%s", group->rank_count, group->host_count,
+             group->host_count == 1 ? "" : "s");
+    snprintf(latency, sizeof latency, "%s at %s", nw_format_ns(a, first->time_ns.median),
+             nw_format_bytes(b, first->bytes));
+    snprintf(rate, sizeof rate, "–");
+    snprintf(sizes, sizeof sizes, "–");
+    if (nw_plateau_of(run, group->case_name, group->collective, group->rank_count,
+                      group->host_count, -1, &plateau) == NW_OK &&
+        isfinite(plateau.busbw_bytes_per_s)) {
+        if (isfinite(plateau.low) && isfinite(plateau.high))
+            snprintf(rate, sizeof rate, "%s [%s, %s]",
+                     nw_format_gb_per_s(a, plateau.busbw_bytes_per_s),
+                     nw_format_gb_per_s(b, plateau.low), nw_format_gb_per_s(c, plateau.high));
+        else
+            nw_format_gb_per_s(rate, plateau.busbw_bytes_per_s);
+        if (plateau.from_bytes == plateau.to_bytes)
+            nw_format_bytes(sizes, plateau.to_bytes);
+        else
+            snprintf(sizes, sizeof sizes, "%s … %s", nw_format_bytes(a, plateau.from_bytes),
+                     nw_format_bytes(b, plateau.to_bytes));
+        if (plateau.falls)
+            snprintf(note, sizeof note, "falls: %s at %s",
+                     nw_format_gb_per_s(a, plateau.peak_bytes_per_s),
+                     nw_format_bytes(b, plateau.peak_bytes));
+    }
+    nw_table_row(table, (const char *[]){group->collective, ranks, latency, rate, sizes, note});
+}
+
+nw_rc nw_report_measured(FILE *stream, const struct nw_run *run)
+{
+    static const struct nw_column columns[] = {
+        {"Collective", NW_LEFT},         {"ranks", NW_LEFT},      {"latency", NW_RIGHT},
+        {"busbw GB/s [95 %]", NW_RIGHT}, {"over sizes", NW_LEFT}, {"", NW_LEFT}};
+    struct group *groups = calloc(run->record_count + 1, sizeof *groups);
+    struct nw_table *table;
+    size_t group_count = 0;
+    nw_rc rc;
+
+    if (groups == NULL)
+        return nw_fail(NW_ENOMEM, "out of memory for the table of %zu records", run->record_count);
+    for (size_t i = 0; i < run->record_count; i++) {
+        const struct nw_record *record = &run->records[i];
+        size_t known = 0;
+
+        if (!has_time(record) || record->peer_a >= 0)
+            continue;
+        while (known < group_count && !same_group(&groups[known], record))
+            known++;
+        if (known == group_count)
+            groups[group_count++] = (struct group){record->case_name, record->collective,
+                                                   record->rank_count, record->host_count};
+    }
+    rc = nw_table_open(columns, sizeof columns / sizeof *columns, &table);
+    if (rc == NW_OK) {
+        for (size_t i = 0; i < group_count; i++)
+            add_group(table, run, &groups[i]);
+        rc = nw_table_print(table, stream);
+    }
+    free(groups);
+    return rc;
+}
+
+static int by_rate(const void *left, const void *right)
+{
+    const struct nw_record *a = *(const struct nw_record *const *)left;
+    const struct nw_record *b = *(const struct nw_record *const *)right;
+
+    return (a->busbw_bytes_per_s > b->busbw_bytes_per_s) -
+           (a->busbw_bytes_per_s < b->busbw_bytes_per_s);
+}
+
+static void print_pair(FILE *stream, const char *title, const struct nw_record *record)
+{
+    char rate[32];
+
+    fprintf(stream, "  %-8s ranks %d (%s) and %d (%s): %s GB/s each way\n", title, record->peer_a,
+            record->host_a, record->peer_b, record->host_b,
+            nw_format_gb_per_s(rate, record->busbw_bytes_per_s));
+}
+
+nw_rc nw_report_pairs(FILE *stream, const struct nw_run *run)
+{
+    const struct nw_record **pairs = calloc(run->record_count + 1, sizeof *pairs);
+    uint64_t largest = 0;
+    size_t count = 0;
+
+    if (pairs == NULL)
+        return nw_fail(NW_ENOMEM, "out of memory for the pairs");
+    for (size_t i = 0; i < run->record_count; i++)
+        if (run->records[i].peer_a >= 0 && run->records[i].bytes > largest)
+            largest = run->records[i].bytes;
+    for (size_t i = 0; i < run->record_count; i++) {
+        const struct nw_record *record = &run->records[i];
+
+        if (record->peer_a >= 0 && record->bytes == largest && has_time(record) &&
+            isfinite(record->busbw_bytes_per_s))
+            pairs[count++] = record;
+    }
+    if (count > 0) {
+        char size[32];
+
+        qsort(pairs, count, sizeof *pairs, by_rate);
+        fprintf(stream, "Pairs of ranks (%zu, at %s, both ways at once)\n", count,
+                nw_format_bytes(size, largest));
+        print_pair(stream, count > 1 ? "slowest" : "only", pairs[0]);
+        if (count > 2)
+            print_pair(stream, "median", pairs[count / 2]);
+        if (count > 1)
+            print_pair(stream, "fastest", pairs[count - 1]);
+    }
+    free(pairs);
+    return NW_OK;
+}
+
+nw_rc nw_report_findings(FILE *stream, const struct nw_findings *findings, size_t most)
+{
+    size_t printed = 0;
+
+    for (int severity = NW_FINDING_FAIL; severity >= NW_FINDING_INFO; severity--)
+        for (size_t i = 0; i < findings->count; i++) {
+            const struct nw_finding *finding = &findings->items[i];
+
+            if ((int)finding->severity != severity)
+                continue;
+            if (printed++ >= most)
+                continue;
+            fprintf(stream, "%2zu  %s%s: %s\n", printed,
+                    finding->severity == NW_FINDING_FAIL ? "FAIL " : "",
+                    finding->where != NULL ? finding->where : "", finding->text);
+            if (finding->remedy != NULL)
+                fprintf(stream, "    Do: %s\n", finding->remedy);
+        }
+    if (printed > most)
+        fprintf(stream, "    (%zu more in results.jsonl)\n", printed - most);
+    return NW_OK;
+}
