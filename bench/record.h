@@ -31,7 +31,8 @@ struct nw_record {
     char lane[16];              /* "host" "local" "auto" "ring" …; imported: "auto" */
     char dtype[16], op[16];     /* op "none" where there is no reduction */
     int root;                   /* -1: not rooted */
-    int rank_count, host_count; /* host_count 0: unknown (imported excerpts) */
+    int rank_count, host_count; /* host_count 0: unknown (imported excerpts); pairs: 2 ranks, on 1
+                                   or 2 hosts */
     uint64_t bytes, count;
     bool in_place;
     int peer_a, peer_b; /* pairs: ranks; else -1 */
@@ -83,6 +84,7 @@ struct nw_context {
     json_t *environment;        /* object: allow-listed variables; NULL */
     json_t *plan;               /* object: the options in force; NULL */
     json_t *topology;           /* array: topology of each host (nw_topo_to_json); NULL */
+    json_t *binding; /* array: each rank's CPUs as the kernel lists them, "0-3,8"; NULL */
     struct nw_findings findings;
     double printed_average_bytes_per_s; /* nccl-tests' footer, kept, never used; NAN */
     bool complete;                      /* the run reached its end */
