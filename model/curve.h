@@ -1,0 +1,106 @@
+/* Public. What a collective costs: measured curves and the rules for everything not measured.
+ *
+ * A curve belongs to one (collective, lane, rank count, host count) and maps bytes, counted as
+ * nccl-tests does (all_gather and reduce_scatter: the whole buffer over all ranks), to the time of
+ * one call. Inside the measured sizes it is interpolated in log-log, outside continued by
+ * latency + bytes / rate. Out-of-place records are used; in-place ones only for a size that has no
+ * other. Same sizes measured twice are merged: median of the times, widest interval.
+ *
+ * nw_curves owns its curves; a fabric borrows them.
+ *
+ *     struct nw_curves curves = {0};
+ *     NW_TRY(nw_curves_add(&curves, &results, 8));
+ *     struct nw_fabric fabric = {.curves = &curves, .gpus_per_node = 8, …NAN…};
+ *     NW_TRY(nw_fabric_cost(&fabric, "all_gather", 400e6, group, NULL, &cost));
+ */
+#ifndef NW_MODEL_CURVE_H
+#define NW_MODEL_CURVE_H
+
+#include "results/results.h"
+
+struct nw_curve_point {
+    double bytes;
+    double time_ns, low_ns, high_ns; /* median and its interval */
+};
+
+struct nw_curve {
+    char collective[24], lane[16];
+    int rank_count, host_count;
+    struct nw_curve_point *points; /* rising in bytes */
+    size_t point_count, capacity;
+    bool has_interval; /* false: imported times without one; the assumed one is used */
+    bool simulated;
+    bool hosts_guessed;      /* the log does not say how many hosts: from GPUs per node */
+    char source[256];        /* "results.jsonl", "log.txt:14", "measured here" */
+    double alpha_ns;         /* time of an empty message, from the two smallest sizes */
+    double beta_ns_per_byte; /* slope at the largest sizes */
+};
+
+struct nw_curves {
+    struct nw_curve *items;
+    size_t count, capacity;
+};
+
+/* Every usable record of `results` (collective cases, with a time, no wrong elements, two ranks or
+ * more, not moved in pieces). `gpus_per_node`: for records that do not say how many hosts; 0: such
+ * records are taken for one host up to 8 ranks. May be called again for more files. */
+nw_rc nw_curves_add(struct nw_curves *curves, const struct nw_results *results, int gpus_per_node);
+void nw_curves_free(struct nw_curves *curves); /* leaves an empty set */
+/* The lane to use when none is asked for: auto, host, local, else the first measured; NULL: none.
+ */
+const char *nw_curves_lane(const struct nw_curves *curves);
+const struct nw_curve *nw_curves_find(const struct nw_curves *curves, const char *collective,
+                                      const char *lane, int rank_count, int host_count);
+
+/* Time of one call at `bytes`; returns true when that is outside the measured sizes. */
+bool nw_curve_time(const struct nw_curve *curve, double bytes, struct nw_curve_point *point_out);
+
+/* How a cost was come by; 0: measured, at that size and rank count. */
+enum {
+    NW_COST_SIZE = 1,         /* message size outside the measured ones: alpha-beta */
+    NW_COST_DERIVED = 2,      /* from another collective by ring equivalence */
+    NW_COST_RANKS = 4,        /* rank count not measured: ring scaling inside the node */
+    NW_COST_NODES = 8,        /* node count not measured: ring scaling between nodes */
+    NW_COST_GIVEN = 16,       /* from a bandwidth that the user gave */
+    NW_COST_DATASHEET = 32,   /* from the catalogue's link rate and an assumed share of it */
+    NW_COST_NO_INTERVAL = 64, /* the log has no interval: an assumed one */
+    NW_COST_SIMULATED = 128,
+    NW_COST_HOSTS = 256, /* the log does not say how many hosts */
+};
+
+struct nw_cost {
+    double time_ns, low_ns, high_ns;
+    unsigned how; /* NW_COST_… */
+};
+
+struct nw_group {
+    int rank_count, host_count;
+};
+
+struct nw_fabric {
+    const struct nw_curves *curves; /* borrowed; NULL or empty: nothing measured */
+    const char *lane;               /* NULL: nw_curves_lane */
+    int gpus_per_node;
+    /* Bus bandwidth (nccl-tests' busbw) over all GPUs of a node, of all nodes. NAN: as measured. */
+    double intra_busbw_bytes_per_s, inter_busbw_bytes_per_s;
+    bool intra_from_datasheet; /* where intra_busbw_bytes_per_s came from */
+};
+
+/* One evaluation of the model: which end of the intervals, how fast the wire between nodes. */
+struct nw_scenario {
+    double compute_scale; /* × time of the computation; 1 */
+    double curve_end;     /* -1 low, 0 median, +1 high end of the communication's interval */
+    double overlap_loss;  /* NAN: the strategy's own */
+    double inter_scale;   /* × rate between nodes; 1 = as measured or given */
+};
+extern const struct nw_scenario nw_scenario_likely;
+
+/* `scenario` NULL: the likely one. One rank or zero bytes: zero. NW_ENODEV: nothing measured or
+ * given that says what this group's communication costs. */
+nw_rc nw_fabric_cost(const struct nw_fabric *fabric, const char *collective, double bytes,
+                     struct nw_group group, const struct nw_scenario *scenario,
+                     struct nw_cost *cost_out);
+/* Is anything between nodes measured or given? */
+bool nw_fabric_knows_inter(const struct nw_fabric *fabric);
+
+#endif

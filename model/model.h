@@ -1,0 +1,331 @@
+/* Public. From measured curves to memory, step time, cost and the decision about a second node.
+ *
+ * Pieces: model/transformer.h (shape, parameters, FLOPs), model/gpu.h (catalogue), model/curve.h
+ * (cost of a collective); here: the job, the strategies, the prediction of one step, the decision.
+ * Every formula stands in one place with its source (docs/model.md lists them), every assumed
+ * constant is a row of nw_constants, and each result says which of them it used.
+ *
+ *     struct nw_model_request request;                     // option rows: model/request.h
+ *     struct nw_model model;
+ *     NW_TRY(nw_model_open(&request, &results, &model));   // job, platform, curves; borrows
+ * results NW_TRY(nw_predict_all(&model, &steps));              // every strategy × node count
+ *     NW_TRY(nw_decide(&model, &decision));
+ *     nw_report_predict(stdout, &model, &steps);           // report/model_text.h
+ *     nw_report_decide(stdout, &model, &decision);
+ *     nw_steps_free(&steps); nw_decision_free(&decision); nw_model_close(&model);
+ */
+#ifndef NW_MODEL_MODEL_H
+#define NW_MODEL_MODEL_H
+
+#include <jansson.h>
+
+#include "model/curve.h"
+#include "model/gpu.h"
+#include "model/transformer.h"
+
+#define NW_MODEL_SCHEMA_VERSION 1
+
+/* ---- assumed constants ------------------------------------------------------------------- */
+
+/* X(key, value, unit, what it is, source) */
+#define NW_CONSTANT_MAP(X)                                                                         \
+    X(RUNTIME_BYTES, 1.5 * 1024 * 1024 * 1024, "bytes",                                            \
+      "memory of the CUDA context, NCCL and the allocator, per GPU",                               \
+      "24 published memory rows (SimuMax, B200) within -7..+5 %")                                  \
+    X(EFFICIENCY_AMPERE, 0.54, "of peak", "executed FLOP/s of a training step, A100 class",        \
+      "published steps, see docs/model.md")                                                        \
+    X(EFFICIENCY_HOPPER, 0.42, "of peak", "executed FLOP/s of a training step, H100 class",        \
+      "published steps, see docs/model.md")                                                        \
+    X(EFFICIENCY_OTHER, 0.45, "of peak", "executed FLOP/s of a training step, other GPUs",         \
+      "published steps, see docs/model.md")                                                        \
+    X(STEP_OF_GEMM, 0.80, "of GEMM rate",                                                          \
+      "rate of a training step over the rate of its matrix products",                              \
+      "stack factors 1.1-1.35 of published steps, see docs/model.md")                              \
+    X(RATE_ERROR_ASSUMED, 0.20, "±", "95 % error of a step's compute time from an assumed rate",   \
+      "828 published rows: median error 14-21 %")                                                  \
+    X(RATE_ERROR_STATED, 0.08, "±",                                                                \
+      "95 % error of compute time from a rate measured on this stack",                             \
+      "828 published rows, anchored: median error 6-8 %")                                          \
+    X(OVERLAP_LOSS, 0.45, "of hidden time",                                                        \
+      "communication behind computation that still shows up (shared SMs and memory)",              \
+      "203 published scaling pairs, held out by source: 0.4-0.5")                                  \
+    X(OVERLAP_LOSS_ERROR, 0.25, "±", "95 % error of the overlap loss",                             \
+      "modes of published frameworks: 0.05-0.2 fused, 0.45 PyTorch, 1 serial")                     \
+    X(DDP_BUCKET_BYTES, 25.0 * 1024 * 1024, "bytes", "gradient bucket of ddp",                     \
+      "PyTorch DistributedDataParallel bucket_cap_mb = 25")                                        \
+    X(DDP_FIRST_BUCKET_BYTES, 1024.0 * 1024, "bytes", "first gradient bucket of ddp",              \
+      "PyTorch c10d kDefaultFirstBucketBytes")                                                     \
+    X(ZERO_BUCKET_ELEMENTS, 5e8, "elements", "reduce and gather bucket of zero1 and zero2",        \
+      "DeepSpeed reduce_bucket_size, allgather_bucket_size")                                       \
+    X(OPTIMIZER_BYTES, 32, "bytes/parameter", "memory traffic of one optimizer update",            \
+      "fused Adam reads and writes weights, master, m, v, gradient: 30-34 bytes")                  \
+    X(HBM_SHARE, 0.85, "of datasheet", "memory bandwidth that an update reaches",                  \
+      "DRAM refresh and turnaround: 0.80-0.90 in published triads")                                \
+    X(LINK_SHARE, 0.80, "of datasheet",                                                            \
+      "bus bandwidth inside a node over the link's one-way rate",                                  \
+      "8-GPU H100/A100 all-gather: 0.78-0.83 of NVLink one way")                                   \
+    X(LINK_LATENCY_NS, 10e3, "ns", "latency of a collective inside a node, where not measured",    \
+      "Calculon's A100 system file")                                                               \
+    X(WIRE_LATENCY_NS, 20e3, "ns", "latency of a collective between nodes, where not measured",    \
+      "Calculon's A100 system file")                                                               \
+    X(IMPORT_ERROR, 0.05, "±", "95 % error of an imported time that has no interval",              \
+      "repeated runs of the same cluster in published logs")                                       \
+    X(DERIVED_ERROR, 0.15, "±", "95 % error of a collective derived from another",                 \
+      "ring equivalence; in-switch reduction speeds up all-reduce only: 480 against 361 GB/s")     \
+    X(RANKS_ERROR, 0.10, "±", "95 % error of a rank count that was not measured",                  \
+      "ring scaling over published curves, see docs/model.md")                                     \
+    X(NODES_ERROR, 0.20, "±", "95 % error of a node count that was not measured",                  \
+      "ring scaling over published curves, see docs/model.md")                                     \
+    X(LINK_ERROR, 0.30, "±", "95 % error of communication from a link rate, not from a curve",     \
+      "published busbw over link rate: 0.5-0.9")
+
+typedef enum {
+#define X(key, value, unit, text, source) NW_CONSTANT_##key,
+    NW_CONSTANT_MAP(X)
+#undef X
+        NW_CONSTANT_COUNT
+} nw_constant;
+
+struct nw_constant_row {
+    const char *key, *unit, *text, *source;
+    double value;
+};
+extern const struct nw_constant_row nw_constants[NW_CONSTANT_COUNT];
+
+/* A set of constants that a result used. */
+typedef uint64_t nw_assumed;
+#define NW_ASSUMES(key) ((nw_assumed)1 << NW_CONSTANT_##key)
+
+/* ---- the job ------------------------------------------------------------------------------- */
+
+struct nw_precision {
+    const char *name;     /* "bf16" */
+    double element_bytes; /* weights and activations */
+    double master_bytes;  /* fp32 copy of the weights in the optimizer */
+    bool half;            /* runs on the GPU's 16-bit matrix units */
+};
+extern const struct nw_precision nw_precisions[];
+extern const char *const nw_precision_names[]; /* NULL-terminated */
+
+struct nw_optimizer {
+    const char *name, *title;
+    double state_bytes; /* per parameter, without the master copy */
+};
+extern const struct nw_optimizer nw_optimizers[];
+extern const char *const nw_optimizer_names[];
+
+struct nw_job {
+    struct nw_transformer net;
+    uint64_t sequence;     /* tokens */
+    uint64_t micro_batch;  /* sequences per GPU at a time */
+    uint64_t global_batch; /* sequences per optimizer step */
+    const struct nw_precision *precision;
+    const struct nw_optimizer *optimizer;
+    double gradient_bytes; /* per parameter, kept and reduced in */
+    bool recompute;        /* full activation checkpointing */
+    bool flash;            /* attention scores never in memory */
+    double tokens;         /* of the whole training; NAN: not given */
+};
+
+/* ---- the platform -------------------------------------------------------------------------- */
+
+typedef enum {
+    NW_RATE_STATED,    /* measured on a training step by the user */
+    NW_RATE_GEMM,      /* measured matrix products × STEP_OF_GEMM */
+    NW_RATE_CATALOGUE, /* datasheet × assumed efficiency */
+} nw_rate_source;
+
+struct nw_rate {
+    double flops_per_s; /* executed, per GPU, in a training step */
+    double rel_error;   /* 95 %, of the compute time */
+    nw_rate_source source;
+    nw_constant efficiency;  /* CATALOGUE, GEMM: which share was taken */
+    double base_flops_per_s; /* what it was taken of */
+};
+
+struct nw_platform {
+    const struct nw_gpu *gpu; /* NULL: not in the catalogue */
+    uint64_t memory_bytes;    /* per GPU; 0: unknown */
+    double hbm_bytes_per_s;   /* NAN: unknown, the optimizer's time is left out */
+    struct nw_rate rate;
+    struct nw_fabric fabric;
+};
+
+/* ---- strategies and one step --------------------------------------------------------------- */
+
+struct nw_memory { /* bytes per GPU */
+    double weights_bytes, gradients_bytes, optimizer_bytes;
+    double activations_bytes; /* with the logits */
+    double logits_bytes;      /* of which */
+    double buffers_bytes;     /* communication buckets, gathered layers */
+    double runtime_bytes;     /* context, libraries */
+    double total_bytes;
+};
+
+struct nw_traffic {    /* of one optimizer step */
+    double bytes_sent; /* per GPU, ring: Ψ = parameters × bytes; 2Ψ, 2Ψ, 3Ψ for many GPUs */
+    double calls;
+    double message_bytes;   /* the size that carries most bytes */
+    const char *collective; /* of that message */
+};
+
+struct nw_step {
+    const struct nw_strategy *strategy;
+    int node_count, rank_count;
+    uint64_t micro_batch, micro_batch_count, global_batch;
+    double compute_ns;                              /* of all micro-batches */
+    double communication_ns, exposed_ns, hidden_ns; /* hidden + exposed = communication */
+    double overlap_loss_ns;                         /* what the hidden part costs all the same */
+    double optimizer_ns;                            /* 0 where unknown: see optimizer_known */
+    bool optimizer_known;
+    double step_ns, low_ns, high_ns;                          /* likely and its 95 % interval */
+    double full_overlap_ns, no_overlap_ns;                    /* bounds */
+    double tokens_per_s, tokens_per_s_low, tokens_per_s_high; /* of all GPUs */
+    double mfu; /* model FLOPs (no recompute) over datasheet peak; NAN without a GPU */
+    struct nw_memory memory;
+    int fits; /* 1 yes, 0 no, -1 memory of the card unknown */
+    struct nw_traffic traffic;
+    unsigned how; /* NW_COST_… of every message, or'ed */
+    nw_assumed assumed;
+};
+
+struct nw_simulation; /* model/step.h */
+
+struct nw_strategy {
+    const char *name, *title;
+    /* 1: cut into rank_count pieces */
+    bool weights_sharded, gradients_sharded, optimizer_sharded;
+    const char *volume; /* "2Ψ", for people */
+    const char *source;
+    /* Event simulation of one optimizer step: private, model/step.h. */
+    nw_rc (*simulate)(const struct nw_simulation *simulation, struct nw_step *step);
+    double (*buffers)(const struct nw_job *job, int rank_count, nw_assumed *assumed);
+};
+
+extern const struct nw_strategy nw_strategies[];
+extern const size_t nw_strategy_count;
+extern const char *const nw_strategy_names[]; /* NULL-terminated */
+
+/* Memory of one GPU out of `rank_count`. Formulas: model/memory.c. */
+void nw_memory_of(const struct nw_job *job, const struct nw_strategy *strategy, int rank_count,
+                  uint64_t micro_batch, struct nw_memory *memory_out, nw_assumed *assumed);
+
+/* How the batch is dealt to more GPUs. */
+typedef enum {
+    NW_SCALING_STRONG, /* the job's global batch, fewer micro-batches per GPU */
+    NW_SCALING_WEAK,   /* the job's micro-batch and the micro-batch count of the base */
+} nw_scaling;
+
+struct nw_layout {
+    int node_count, rank_count;
+    nw_scaling scaling;
+    int base_rank_count; /* weak: where the micro-batch count is taken from */
+};
+
+/* One step with its interval and bounds. NW_EUSAGE: the batch cannot be dealt so; NW_ENODEV: the
+ * communication is neither measured nor given. */
+nw_rc nw_predict(const struct nw_job *job, const struct nw_platform *platform,
+                 const struct nw_strategy *strategy, const struct nw_layout *layout,
+                 struct nw_step *step_out);
+/* One number only: step_ns under a scenario; the same simulation. */
+nw_rc nw_predict_scenario(const struct nw_job *job, const struct nw_platform *platform,
+                          const struct nw_strategy *strategy, const struct nw_layout *layout,
+                          const struct nw_scenario *scenario, struct nw_step *step_out);
+
+/* ---- the decision -------------------------------------------------------------------------- */
+
+struct nw_terms {
+    double price_per_node_hour;         /* NAN: not given, nodes cost the same */
+    double extra_per_further_node_hour; /* network, storage, operations; 0 */
+    const char *currency;               /* free text; "" */
+    double max_extra_cost;              /* 0.25: up to 25 % more per token is worth the time won */
+    double deadline_ns;                 /* NAN */
+};
+
+typedef enum {
+    NW_PAYS_BASE,     /* the smallest node count looked at: what the others are held against */
+    NW_PAYS_YES,      /* cost per token within the limit */
+    NW_PAYS_MEMORY,   /* does not fit on fewer */
+    NW_PAYS_DEADLINE, /* fewer are too late */
+    NW_PAYS_NO,
+    NW_PAYS_UNFIT,   /* does not fit on these nodes either */
+    NW_PAYS_UNKNOWN, /* nothing between nodes measured or given */
+    NW_PAYS_BATCH,   /* the global batch cannot be dealt to these GPUs */
+} nw_pays;
+
+typedef enum {
+    NW_BREAK_EVEN_NONE, /* not a question of the wire: base, memory, batch */
+    NW_BREAK_EVEN_AT,
+    NW_BREAK_EVEN_NEVER,  /* an infinitely fast wire does not pay */
+    NW_BREAK_EVEN_ALWAYS, /* pays at any speed */
+} nw_break_even;
+
+struct nw_choice { /* one node count */
+    int node_count, rank_count;
+    nw_pays pays;
+    bool predicted; /* strong and weak hold figures */
+    bool weak_predicted;
+    struct nw_step strong, weak; /* the fastest strategy that fits */
+    double speedup, efficiency;  /* strong: tokens/s over the base; over base × nodes */
+    double weak_speedup, weak_efficiency;
+    double price_per_hour; /* 1 per node when no price was given */
+    double cost_per_billion_tokens;
+    double time_ns, cost;                               /* of all --tokens; NAN */
+    double cost_ratio, cost_ratio_low, cost_ratio_high; /* per token, over the base */
+    double probability; /* that the cost ratio is within the limit; NAN */
+    nw_break_even break_even;
+    const struct nw_strategy *break_even_strategy;
+    double break_even_busbw_bytes_per_s; /* between nodes, at break_even_message_bytes */
+    double break_even_message_bytes;
+    const char *break_even_collective;
+    double measured_busbw_bytes_per_s; /* the same, as measured or given; NAN: not */
+};
+
+struct nw_decision {
+    struct nw_choice *choices; /* in rising node count */
+    size_t count;
+    size_t headline;        /* the one the sentence is about: the second count asked for */
+    int fitting_node_count; /* fewest nodes that hold the job; 0: none up to 4096 */
+    unsigned how;
+    nw_assumed assumed;
+};
+
+/* ---- everything from one request ----------------------------------------------------------- */
+
+struct nw_model_request; /* model/request.h */
+
+struct nw_model { /* owns its curves and lists */
+    struct nw_job job;
+    struct nw_platform platform;
+    struct nw_curves curves;
+    struct nw_terms terms;
+    int *node_counts; /* rising */
+    size_t node_count_count;
+    int rank_count; /* > 0: predict for exactly these ranks; 0: nodes × gpus_per_node */
+    const struct nw_strategy *only[8]; /* strategies to look at, NULL-terminated */
+    double tokens;
+    double overlap_loss; /* NAN: typical */
+};
+
+struct nw_steps { /* owns its items */
+    struct nw_step *items;
+    size_t count;
+    size_t unpredicted; /* node counts left out: nothing between nodes measured */
+};
+
+/* `results` may be NULL; only read, not kept. */
+nw_rc nw_model_open(const struct nw_model_request *request, const struct nw_results *results,
+                    struct nw_model *model_out);
+void nw_model_close(struct nw_model *model);
+nw_rc nw_predict_all(const struct nw_model *model, struct nw_steps *steps_out);
+void nw_steps_free(struct nw_steps *steps);
+nw_rc nw_decide(const struct nw_model *model, struct nw_decision *decision_out);
+void nw_decision_free(struct nw_decision *decision);
+
+/* For --json and report pages; the caller owns the result. */
+nw_rc nw_model_to_json(const struct nw_model *model, json_t **json_out);
+nw_rc nw_step_to_json(const struct nw_step *step, json_t **json_out);
+nw_rc nw_decision_to_json(const struct nw_model *model, const struct nw_decision *decision,
+                          json_t **json_out);
+
+#endif
