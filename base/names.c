@@ -77,7 +77,7 @@ const char *nw_join_names(char *text, size_t size, const char *const *names)
     text[0] = '\0';
     for (size_t i = 0; names[i] != NULL; i++) {
         const size_t needed = strlen(names[i]) + (i > 0 ? 2 : 0);
-        const size_t reserve = names[i + 1] != NULL ? sizeof ellipsis + 1 : 1;
+        const size_t reserve = names[i + 1] != NULL ? sizeof ellipsis + 2 : 1;
 
         if (used + needed + reserve > size) {
             snprintf(text + used, size - used, "%s%s", i > 0 ? ", " : "", ellipsis);
