@@ -4,9 +4,13 @@
  * The communicator belongs to whoever opened it; nw_comm_close accepts NULL. Buffers belong to the
  * caller and come from nw_comm_alloc, which hands out what the backend moves fastest.
  *
- *     NW_TRY(nw_comm_open("mpi", &argc_argv, &comm));
- *     NW_TRY(comm->ops->call(comm, &call));       // returns when the result is in the receive
- * buffer nw_comm_close(comm);
+ *     NW_TRY(nw_mpi_start(&argc, &argv));
+ *     NW_TRY(nw_comm_open_mpi(&comm));
+ *     struct nw_call call = {.coll = nw_coll_find("all_reduce"), .dtype = NW_FLOAT, .op = NW_SUM};
+ *     call.shape = nw_coll_shape(call.coll, 1 << 20, call.dtype, comm->rank_count);
+ *     nw_call_place(&call, comm->rank, send_buffer, recv_buffer);
+ *     NW_TRY(comm->ops->call(comm, &call));      // returns when the result is in call.recv
+ *     nw_comm_close(comm);
  */
 #ifndef NW_COLLECTIVES_COMM_H
 #define NW_COLLECTIVES_COMM_H
@@ -19,24 +23,29 @@ struct nw_call {
     const struct nw_coll *coll;
     nw_dtype dtype;
     nw_redop op;
-    int root;
+    int root; /* 0 … rank_count - 1 where the collective is rooted, else ignored */
     struct nw_shape shape;
-    void *send; /* in place: where nccl-tests has it (all_gather: recv + rank × chunk;
-                   reduce_scatter: recv = send + …) */
-    void *recv;
     bool in_place;
+    void *send, *recv; /* set by nw_call_place */
 };
+
+/* Say where a call reads and writes. `send_buffer` has shape.send_bytes, `recv_buffer` has
+ * shape.recv_bytes. In place only the larger of the two is touched (recv_buffer where they are
+ * equal) and the smaller end lies inside it, as in nccl-tests: all_gather and gather send
+ * recv + rank × chunk; reduce_scatter and scatter receive at send + rank × chunk. */
+void nw_call_place(struct nw_call *call, int rank, void *send_buffer, void *recv_buffer);
 
 struct nw_comm_ops {
     const char *name;  /* "mpi" "local" */
     const char *title; /* "Open MPI on host memory" */
     bool simulated;    /* results made with it are no measurement of a machine */
+    /* Blocks until this rank's part is done. NW_ENOTSUP: see supports. */
     nw_rc (*call)(struct nw_comm *comm, const struct nw_call *call);
-    /* Exchange with one peer, both ways at once: send `bytes` to it and receive as many. NW_EPEER
-     * when it is gone. */
+    /* Exchange with one peer, both ways at once: send `bytes` to it and receive as many. Only the
+     * two ranks call it. NW_EPEER when it is gone. The buffers may not overlap. */
     nw_rc (*swap)(struct nw_comm *comm, int peer, const void *send, void *recv, uint64_t bytes);
     nw_rc (*barrier)(struct nw_comm *comm);
-    /* Every rank's `bytes` bytes into `all` (rank_count × bytes) on every rank. */
+    /* Every rank's `bytes` bytes into `all` (rank_count × bytes, in rank order) on every rank. */
     nw_rc (*exchange)(struct nw_comm *comm, const void *mine, uint64_t bytes, void *all);
     /* `data` of `root` to all. */
     nw_rc (*share)(struct nw_comm *comm, void *data, uint64_t bytes, int root);
@@ -44,8 +53,8 @@ struct nw_comm_ops {
      * NULL). */
     nw_rc (*split)(struct nw_comm *comm, int colour, struct nw_comm **comm_out);
     void (*close)(struct nw_comm *comm);
-    bool (*supports)(const struct nw_comm *comm,
-                     const struct nw_call *call); /* e.g. avg under MPI: no */
+    /* Can this call run? Not collective. No: the sentence in nw_last_error() says why. */
+    bool (*supports)(const struct nw_comm *comm, const struct nw_call *call);
 };
 
 struct nw_comm {
@@ -64,21 +73,26 @@ struct nw_comm_backend {
 };
 extern const struct nw_comm_backend nw_comm_backends[]; /* ends with name NULL */
 
-/* Process-wide start and end of MPI; nw_mpi_start may be called once. Thread level FUNNELED. */
+/* Process-wide start and end of MPI; nw_mpi_start may be called once. Thread level FUNNELED. Works
+ * without mpirun too: one rank. */
 nw_rc nw_mpi_start(int *argc, char ***argv);
-void nw_mpi_stop(void);
+void nw_mpi_stop(void);           /* nothing when MPI is not running */
 void nw_mpi_abort(int exit_code); /* ends every rank; does not return */
-nw_rc nw_comm_open_mpi(
-    struct nw_comm **comm_out); /* all ranks of MPI_COMM_WORLD; after nw_mpi_start */
+/* All ranks of MPI_COMM_WORLD; after nw_mpi_start. Hosts are told apart by their name. */
+nw_rc nw_comm_open_mpi(struct nw_comm **comm_out);
 
-/* `rank_count` threads, each runs body(comm, argument); returns the first failure of the lowest
- * rank. One rank's failure makes the others' pending calls return NW_EPEER. hosts > 1: ranks are
- * dealt to that many pretended hosts. */
+/* `rank_count` threads, each runs body(comm, argument) on a communicator that is closed when it
+ * returns. Returns the failure of the lowest rank that failed by itself, worded for the calling
+ * thread. One rank's failure, or its leaving early, makes the others' pending calls with it return
+ * NW_EPEER. host_count > 1: ranks are dealt in blocks to that many pretended hosts. */
+#define NW_LOCAL_MAX_RANKS 4096
 nw_rc nw_comm_run_local(int rank_count, int host_count,
                         nw_rc (*body)(struct nw_comm *comm, void *argument), void *argument);
 
 void nw_comm_close(struct nw_comm *comm);
-void *nw_comm_alloc(uint64_t bytes); /* page-aligned, touched; NULL when out of memory */
-void nw_comm_free(void *buffer, uint64_t bytes);
+/* Page-aligned, touched by the caller (so that it lies in its NUMA node), zero; NULL when out of
+ * memory. 0 bytes: a page. */
+void *nw_comm_alloc(uint64_t bytes);
+void nw_comm_free(void *buffer, uint64_t bytes); /* accepts NULL */
 
 #endif

@@ -1,8 +1,11 @@
-/* Public. Element types and reductions, under nccl-tests' names. */
+/* Public. Element types and reductions, under nccl-tests' names. The arithmetic is in
+ * kernels/reduce.h, the 16-bit float formats in kernels/half.h.
+ */
 #ifndef NW_KERNELS_DTYPE_H
 #define NW_KERNELS_DTYPE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -41,11 +44,14 @@ typedef enum {
 } nw_redop;
 
 size_t nw_dtype_bytes(nw_dtype type);
+uint64_t nw_dtype_exact(nw_dtype type); /* every integer from 0 to this is exact in the type */
 const char *nw_dtype_name(nw_dtype type);
 const char *nw_redop_name(nw_redop op);
 /* NW_EUSAGE names the accepted values. */
 nw_rc nw_dtype_parse(const char *text, nw_dtype *type_out);
 nw_rc nw_redop_parse(const char *text, nw_redop *op_out);
+/* Element `index` of an array, for messages: integers above 2^53 lose their low bits. */
+double nw_dtype_value(nw_dtype type, const void *array, uint64_t index);
 extern const char *const nw_dtype_names[]; /* NULL-terminated */
 extern const char *const nw_redop_names[];
 

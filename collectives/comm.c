@@ -1,0 +1,107 @@
+#include "collectives/comm.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "collectives/hosts.h"
+
+const struct nw_comm_backend nw_comm_backends[] = {
+    {.name = "mpi", .title = "Open MPI on host memory", .built = true},
+    {.name = "local", .title = "threads of one process, a double for tests", .built = true},
+    {.name = NULL},
+};
+
+void nw_call_place(struct nw_call *call, int rank, void *send_buffer, void *recv_buffer)
+{
+    const struct nw_shape *shape = &call->shape;
+    const uint64_t own = shape->count * nw_dtype_bytes(call->dtype) * (uint64_t)rank;
+    call->send = send_buffer;
+    call->recv = recv_buffer;
+    if (!call->in_place)
+        return;
+    if (shape->send_bytes > shape->recv_bytes)
+        call->recv = (char *)send_buffer + own;
+    else if (shape->send_bytes < shape->recv_bytes)
+        call->send = (char *)recv_buffer + own;
+    else
+        call->send = recv_buffer;
+}
+
+nw_rc nw_comm_set_hosts(struct nw_comm *comm, const char (*name_of_rank)[NW_HOST_NAME_SIZE])
+{
+    const int rank_count = comm->rank_count;
+    int *host_of_rank = calloc((size_t)rank_count, sizeof *host_of_rank);
+    char(*names)[NW_HOST_NAME_SIZE] = calloc((size_t)rank_count, sizeof *names);
+    if (!host_of_rank || !names) {
+        free(host_of_rank);
+        free(names);
+        return nw_fail(NW_ENOMEM, "cannot keep the host names of %d ranks", rank_count);
+    }
+    int host_count = 0;
+    for (int rank = 0; rank < rank_count; rank++) {
+        int host = 0;
+        while (host < host_count && strcmp(names[host], name_of_rank[rank]))
+            host++;
+        if (host == host_count)
+            memcpy(names[host_count++], name_of_rank[rank], sizeof *names);
+        host_of_rank[rank] = host;
+    }
+    comm->host_of_rank = host_of_rank;
+    comm->host_names = names;
+    comm->host_count = host_count;
+    comm->host_index = host_of_rank[comm->rank];
+    comm->local_rank = comm->local_count = 0;
+    for (int rank = 0; rank < rank_count; rank++) {
+        if (host_of_rank[rank] != comm->host_index)
+            continue;
+        comm->local_rank += rank < comm->rank;
+        comm->local_count++;
+    }
+    return NW_OK;
+}
+
+void nw_comm_drop_hosts(struct nw_comm *comm)
+{
+    free(comm->host_of_rank);
+    free(comm->host_names);
+    comm->host_of_rank = NULL;
+    comm->host_names = NULL;
+}
+
+void nw_comm_close(struct nw_comm *comm)
+{
+    if (comm)
+        comm->ops->close(comm);
+}
+
+static size_t whole_pages(uint64_t bytes)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    return (size_t)((bytes + (bytes == 0) + page - 1) / page * page);
+}
+
+/* Size of a transparent huge page on x86-64 and on arm64 with 4 KiB pages; a wrong guess only loses
+ * the advice. */
+#define HUGE_PAGE_BYTES (2u << 20)
+
+void *nw_comm_alloc(uint64_t bytes)
+{
+    if (bytes > SIZE_MAX / 2)
+        return NULL;
+    const size_t length = whole_pages(bytes);
+    void *buffer = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (buffer == MAP_FAILED)
+        return NULL;
+    if (length >= HUGE_PAGE_BYTES)
+        (void)madvise(buffer, length, MADV_HUGEPAGE); /* refused where the kernel has none */
+    memset(buffer, 0, length);
+    return buffer;
+}
+
+void nw_comm_free(void *buffer, uint64_t bytes)
+{
+    if (buffer)
+        munmap(buffer, whole_pages(bytes));
+}
