@@ -4,7 +4,12 @@
  * docs/schema.md has them all.
  *
  * Writing: one line, one fsync; a killed run leaves whole lines. Reading: strict, errors name file,
- * line and key.
+ * line and key; keys it does not know are passed over, another schema version is refused.
+ *
+ *     struct nw_results results = {0};
+ *     NW_TRY(nw_results_read("results.jsonl", &results));
+ *     nw_plateau_of(&results.runs[0], "coll", "all_reduce", 0, 0, -1, &plateau);
+ *     nw_results_free(&results);
  */
 #ifndef NW_RESULTS_RESULTS_H
 #define NW_RESULTS_RESULTS_H
@@ -25,11 +30,20 @@ struct nw_results { /* owns everything */
 /* Reads one file and appends its runs. A torn last line (no newline: the writer was killed) is left
  * out with a finding in the last run's context; anything else that is not valid is NW_EUSAGE. */
 nw_rc nw_results_read(const char *path, struct nw_results *results);
+/* The same from memory; `path` words the errors. On failure `results` is as before. */
+nw_rc nw_results_read_data(const char *data, size_t length, const char *path,
+                           struct nw_results *results);
 void nw_results_free(struct nw_results *results);
-/* Appends an empty run and returns it (context and records initialised); NULL: out of memory. */
+/* Appends an empty run and returns it (context and records initialised); NULL: out of memory. The
+ * pointer holds until the next run is added. */
 struct nw_run *nw_results_add_run(struct nw_results *results);
+void nw_run_free(struct nw_run *run); /* leaves it empty */
+size_t nw_results_record_count(const struct nw_results *results);
 /* Takes the record's contents over (the caller's is left initialised). */
 nw_rc nw_run_add_record(struct nw_run *run, struct nw_record *record);
+/* Appends an initialised record to fill in place; NULL: out of memory. The pointer holds until the
+ * next one. */
+struct nw_record *nw_run_new_record(struct nw_run *run);
 
 struct nw_results_writer;
 /* `resume`: go on behind what is there; else the file is started anew. */
@@ -49,8 +63,8 @@ nw_rc nw_context_from_json(const json_t *json, const char *what, struct nw_conte
 
 /* Bandwidth of a curve: never an average over sizes. */
 struct nw_plateau {
-    double busbw_bytes_per_s, low,
-        high; /* median of the largest sizes that agree within 2 %; interval; NAN */
+    double busbw_bytes_per_s; /* median of the largest sizes that agree within 2 % */
+    double low, high;         /* the widest of those sizes and of their intervals */
     double algbw_bytes_per_s;
     uint64_t from_bytes, to_bytes;
     bool falls; /* the largest size is more than 10 % below the best: see peak */
@@ -58,8 +72,10 @@ struct nw_plateau {
     uint64_t peak_bytes;
     int rank_count, host_count;
 };
-/* Over the records of `run` with this collective, rank and host count (0: any), place -1 either / 0
- * out / 1 in. NW_ENODEV: no such record with a time. */
+/* Over the records of `run` with this collective, rank and host count (0: any, the largest rank
+ * count that is there), place -1 either (the mean of both where a size has both) / 0 out / 1 in.
+ * Lane, dtype, op and root are those of the first such record; records with wrong data, without a
+ * bus bandwidth, or moved in pieces are left out. NW_ENODEV: none is left. */
 nw_rc nw_plateau_of(const struct nw_run *run, const char *case_name, const char *collective,
                     int rank_count, int host_count, int place, struct nw_plateau *plateau_out);
 

@@ -1,0 +1,255 @@
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "results/fields.h"
+#include "results/results.h"
+
+#define TEXT(json_key, member, needed)                                                             \
+    {                                                                                              \
+        .key = (json_key), .type = NW_FIELD_TEXT, .required = (needed),                            \
+        .offset = offsetof(struct nw_record, member),                                              \
+        .size = sizeof(((struct nw_record *)0)->member)                                            \
+    }
+#define NUMBER(json_key, field_type, member, least)                                                \
+    {                                                                                              \
+        .key = (json_key), .type = (field_type), .offset = offsetof(struct nw_record, member),     \
+        .min = (least)                                                                             \
+    }
+
+/* In the order of the line. `min` is what is written: below it a value is unknown. */
+static const struct nw_field identity_rows[] = {
+    TEXT("case", case_name, true),
+    TEXT("collective", collective, true),
+    TEXT("lane", lane, true),
+    TEXT("dtype", dtype, true),
+    TEXT("op", op, true),
+    NUMBER("root", NW_FIELD_INT, root, 0),
+    NUMBER("ranks", NW_FIELD_INT, rank_count, 1),
+    NUMBER("hosts", NW_FIELD_INT, host_count, 1),
+    {.key = "bytes",
+     .type = NW_FIELD_U64,
+     .required = true,
+     .offset = offsetof(struct nw_record, bytes)},
+    NUMBER("count", NW_FIELD_U64, count, 0),
+    {.key = "in_place",
+     .type = NW_FIELD_BOOL,
+     .required = true,
+     .offset = offsetof(struct nw_record, in_place)},
+    NUMBER("peer_a", NW_FIELD_INT, peer_a, 0),
+    NUMBER("peer_b", NW_FIELD_INT, peer_b, 0),
+    TEXT("host_a", host_a, false),
+    TEXT("host_b", host_b, false),
+    NUMBER("piece_bytes", NW_FIELD_U64, piece_bytes, 1),
+};
+
+static const struct nw_field result_rows[] = {
+    NUMBER("calls_per_sample", NW_FIELD_U32, calls_per_sample, 1),
+    NUMBER("skew_ns", NW_FIELD_REAL, skew_ns, 0),
+    NUMBER("slowest_rank", NW_FIELD_INT, slowest_rank, 0),
+    {.key = "slowest_share",
+     .type = NW_FIELD_REAL,
+     .offset = offsetof(struct nw_record, slowest_share),
+     .max = 1},
+    TEXT("slowest_host", slowest_host, false),
+    NUMBER("algbw_bytes_per_s", NW_FIELD_REAL, algbw_bytes_per_s, 0),
+    NUMBER("busbw_bytes_per_s", NW_FIELD_REAL, busbw_bytes_per_s, 0),
+    NUMBER("ceiling_bytes_per_s", NW_FIELD_REAL, ceiling_bytes_per_s, 0),
+    NUMBER("wrong_elements", NW_FIELD_I64, wrong_elements, 0),
+    {.key = "simulated",
+     .type = NW_FIELD_BOOL,
+     .required = true,
+     .offset = offsetof(struct nw_record, simulated)},
+    TEXT("source", source, false),
+};
+
+#define STAT(json_key, member)                                                                     \
+    {                                                                                              \
+        .key = (json_key), .type = NW_FIELD_REAL, .offset = offsetof(struct nw_stats, member)      \
+    }
+static const struct nw_field time_rows[] = {
+    {.key = "median",
+     .type = NW_FIELD_REAL,
+     .required = true,
+     .offset = offsetof(struct nw_stats, median)},
+    STAT("low", low),
+    STAT("high", high),
+    {.key = "level", .type = NW_FIELD_REAL, .offset = offsetof(struct nw_stats, level), .max = 1},
+    STAT("min", min),
+    STAT("p25", p25),
+    STAT("p75", p75),
+    STAT("p95", p95),
+    STAT("p99", p99),
+    STAT("max", max),
+    STAT("mean", mean),
+    STAT("stddev", stddev),
+    STAT("mad", mad),
+    {.key = "count",
+     .type = NW_FIELD_SIZE,
+     .offset = offsetof(struct nw_stats, count),
+     .min = 1,
+     .max = 1e15},
+};
+
+static const char *const stop_names[] = {
+    [NW_STOP_UNKNOWN] = NULL,
+    [NW_STOP_CONVERGED] = "converged",
+    [NW_STOP_BUDGET] = "budget",
+    [NW_STOP_FIXED] = "fixed",
+};
+enum { STOP_COUNT = sizeof stop_names / sizeof stop_names[0] };
+
+#define ROWS(rows) rows, sizeof rows / sizeof rows[0]
+
+static void write_time(struct nw_text *text, const struct nw_record *record)
+{
+    if (!isfinite(record->time_ns.median))
+        return;
+    nw_text_key(text, "time_ns");
+    nw_text_put(text, "{");
+    nw_fields_write(text, ROWS(time_rows), &record->time_ns);
+    nw_text_put(text, "}");
+    if (record->samples_ns == NULL)
+        return;
+    nw_text_key(text, "samples_ns");
+    nw_text_put(text, "[");
+    for (size_t i = 0; i < record->time_ns.count; i++) {
+        if (i > 0)
+            nw_text_put(text, ",");
+        nw_text_real(text, record->samples_ns[i]);
+    }
+    nw_text_put(text, "]");
+}
+
+void nw_record_write(struct nw_text *text, const struct nw_record *record)
+{
+    nw_text_put(text, "{");
+    nw_text_key(text, "schema");
+    nw_text_i64(text, NW_SCHEMA_VERSION);
+    nw_text_key(text, "kind");
+    nw_text_put(text, "\"record\"");
+    nw_fields_write(text, ROWS(identity_rows), record);
+    write_time(text, record);
+    if ((size_t)record->stop < STOP_COUNT && stop_names[record->stop] != NULL) {
+        nw_text_key(text, "stop");
+        nw_text_string(text, stop_names[record->stop]);
+    }
+    nw_text_key(text, "rc");
+    nw_text_string(text, nw_rc_name(record->rc));
+    nw_fields_write(text, ROWS(result_rows), record);
+    nw_text_key(text, "warnings");
+    nw_findings_write(text, &record->warnings);
+    nw_text_put(text, "}");
+}
+
+nw_rc nw_record_to_json(const struct nw_record *record, json_t **json_out)
+{
+    struct nw_text text = {0};
+
+    nw_record_write(&text, record);
+    const nw_rc rc = nw_text_to_json(&text, json_out);
+
+    nw_text_free(&text);
+    return rc;
+}
+
+static nw_rc read_stop(const json_t *json, const char *what, nw_stop *stop)
+{
+    const char *name = NULL;
+
+    NW_TRY(nw_json_get_text(json, what, "stop", false, &name));
+    if (name == NULL)
+        return NW_OK;
+    for (size_t i = 0; i < STOP_COUNT; i++)
+        if (stop_names[i] != NULL && strcmp(name, stop_names[i]) == 0) {
+            *stop = (nw_stop)i;
+            return NW_OK;
+        }
+    return nw_fail(NW_EUSAGE, "%s: \"stop\" is \"%s\"; accepted: converged, budget, fixed", what,
+                   name);
+}
+
+static nw_rc read_rc(const json_t *json, const char *what, nw_rc *value)
+{
+    const char *name = NULL;
+
+    NW_TRY(nw_json_get_text(json, what, "rc", false, &name));
+    if (name == NULL)
+        return NW_OK;
+    for (int i = 0; i < NW_RC_COUNT; i++)
+        if (strcmp(name, nw_rc_name((nw_rc)i)) == 0) {
+            *value = (nw_rc)i;
+            return NW_OK;
+        }
+    return nw_fail(NW_EUSAGE, "%s: \"rc\" is \"%s\"; accepted: NW_OK, NW_EWRONG, NW_ETIMEOUT …",
+                   what, name);
+}
+
+static nw_rc read_samples(const json_t *array, const char *what, struct nw_record *record)
+{
+    const size_t count = json_array_size(array);
+
+    if (!json_is_array(array))
+        return nw_fail(NW_EUSAGE, "%s: \"samples_ns\" is not an array", what);
+    if (count != record->time_ns.count)
+        return nw_fail(NW_EUSAGE, "%s: \"samples_ns\" has %zu values but \"time_ns\" counts %zu",
+                       what, count, record->time_ns.count);
+    record->samples_ns = calloc(count, sizeof *record->samples_ns);
+    if (record->samples_ns == NULL)
+        return nw_fail(NW_ENOMEM, "%s: no memory for %zu samples", what, count);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *value = json_array_get(array, i);
+
+        if (!json_is_number(value) || json_number_value(value) < 0)
+            return nw_fail(NW_EUSAGE, "%s: \"samples_ns\"[%zu] is not a number from 0", what, i);
+        record->samples_ns[i] = json_number_value(value);
+    }
+    return NW_OK;
+}
+
+static nw_rc read_time(const json_t *json, const char *what, struct nw_record *record)
+{
+    const json_t *time = json_object_get(json, "time_ns");
+    const json_t *samples = json_object_get(json, "samples_ns");
+    char where[600];
+
+    if (time == NULL)
+        return samples == NULL ? NW_OK
+                               : nw_fail(NW_EUSAGE, "%s: \"samples_ns\" without \"time_ns\"", what);
+    snprintf(where, sizeof where, "%s: time_ns", what);
+    NW_TRY(nw_fields_read(time, where, ROWS(time_rows), &record->time_ns));
+    return samples == NULL ? NW_OK : read_samples(samples, what, record);
+}
+
+static nw_rc read_record(const json_t *json, const char *what, struct nw_record *record)
+{
+    const char *kind = NULL;
+
+    NW_TRY(nw_line_kind(json, what, &kind));
+    if (strcmp(kind, "record") != 0)
+        return nw_fail(NW_EUSAGE, "%s: \"kind\" is \"%s\"; expected \"record\"", what, kind);
+    NW_TRY(nw_fields_read(json, what, ROWS(identity_rows), record));
+    NW_TRY(read_time(json, what, record));
+    NW_TRY(read_stop(json, what, &record->stop));
+    NW_TRY(read_rc(json, what, &record->rc));
+    NW_TRY(nw_fields_read(json, what, ROWS(result_rows), record));
+    const json_t *warnings = json_object_get(json, "warnings");
+
+    return warnings == NULL ? NW_OK : nw_findings_read(warnings, what, &record->warnings);
+}
+
+nw_rc nw_record_from_json(const json_t *json, const char *what, struct nw_record *record_out)
+{
+    struct nw_record record;
+
+    nw_record_init(&record);
+    const nw_rc rc = read_record(json, what, &record);
+
+    if (rc == NW_OK)
+        *record_out = record;
+    else
+        nw_record_free(&record);
+    return rc;
+}
