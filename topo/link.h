@@ -1,6 +1,6 @@
 /* Public. What a link can carry at most, by arithmetic from its generation and width: the physical
  * ceiling, one way. Sources: PCI Express Base Specification (transfer rate, encoding),
- * ../docs/model.md for the efficiencies.
+ * link.c for the efficiencies.
  */
 #ifndef NW_TOPO_LINK_H
 #define NW_TOPO_LINK_H
@@ -9,7 +9,7 @@
  * Gen3 x16 15.75, Gen4 x16 31.5, Gen5 x16 63.0 GB/s. NAN for an unknown generation or width. */
 double nw_pcie_bytes_per_s(int generation, int lanes);
 /* The generation and width (16, 8, 4, 2, 1) nearest to a payload rate within 3 %; 0 when none is.
- */
+ * Several pairs share a rate (Gen3 x16 = Gen4 x8): the widest is named. */
 void nw_pcie_from_rate(double bytes_per_s, int *generation_out, int *lanes_out);
 /* One NVLink, one way, by the link's generation 1..5: 20, 25, 25, 25, 50 GB/s. NAN: unknown. */
 double nw_nvlink_bytes_per_s(int generation);
@@ -25,7 +25,10 @@ struct nw_efficiency {
 struct nw_efficiency nw_pcie_efficiency(void);
 struct nw_efficiency nw_nvlink_copy_efficiency(void);
 struct nw_efficiency nw_nvlink_collective_efficiency(void);
-struct nw_efficiency nw_rdma_efficiency(void);
+/* NVLS: the switch reduces; to be held against algbw (n+1)/n. */
+struct nw_efficiency nw_nvlink_switch_efficiency(void);
+struct nw_efficiency nw_rdma_efficiency(void);            /* one NIC, one transfer */
+struct nw_efficiency nw_rdma_collective_efficiency(void); /* a node's NICs, ring all-reduce */
 struct nw_efficiency nw_tcp_efficiency(void);
 
 #endif
