@@ -51,6 +51,16 @@ static nw_rc set_choice(const struct nw_option *row, const char **field, const c
     return nw_fail(NW_EUSAGE, "%s: unknown value \"%.80s\"; accepted: %s", source, text, names);
 }
 
+static nw_rc add_text(struct nw_option_list *list, const char *text, const char *source)
+{
+    if (text == NULL || text[0] == '\0')
+        return nw_fail(NW_EUSAGE, "%s: nothing given", source);
+    if (list->count == NW_OPTION_LIST_MAX)
+        return nw_fail(NW_EUSAGE, "%s: given more than %d times", source, NW_OPTION_LIST_MAX);
+    list->items[list->count++] = text;
+    return NW_OK;
+}
+
 /* Numbers come as double except u64 and bytes, which a double cannot hold above 2^53. */
 static nw_rc parse_number(const struct nw_option *row, const char *text, double *real_out,
                           uint64_t *whole_out)
@@ -130,6 +140,8 @@ nw_rc nw_option_set(const struct nw_option *row, void *target, const char *text,
             return nw_fail(NW_EUSAGE, "%s: nothing given", source);
         *(const char **)field = text;
         return NW_OK;
+    case NW_OPTION_LIST:
+        return add_text(field, text, source);
     case NW_OPTION_CHOICE:
         return set_choice(row, field, text != NULL ? text : "", source);
     default:
@@ -140,11 +152,17 @@ nw_rc nw_option_set(const struct nw_option *row, void *target, const char *text,
 static size_t field_size(nw_option_type type)
 {
     static const size_t sizes[] = {
-        [NW_OPTION_FLAG] = sizeof(bool),         [NW_OPTION_BOOL] = sizeof(bool),
-        [NW_OPTION_INT] = sizeof(int),           [NW_OPTION_U64] = sizeof(uint64_t),
-        [NW_OPTION_BYTES] = sizeof(uint64_t),    [NW_OPTION_REAL] = sizeof(double),
-        [NW_OPTION_DURATION] = sizeof(double),   [NW_OPTION_COUNT] = sizeof(double),
-        [NW_OPTION_TEXT] = sizeof(const char *), [NW_OPTION_CHOICE] = sizeof(const char *),
+        [NW_OPTION_FLAG] = sizeof(bool),
+        [NW_OPTION_BOOL] = sizeof(bool),
+        [NW_OPTION_INT] = sizeof(int),
+        [NW_OPTION_U64] = sizeof(uint64_t),
+        [NW_OPTION_BYTES] = sizeof(uint64_t),
+        [NW_OPTION_REAL] = sizeof(double),
+        [NW_OPTION_DURATION] = sizeof(double),
+        [NW_OPTION_COUNT] = sizeof(double),
+        [NW_OPTION_TEXT] = sizeof(const char *),
+        [NW_OPTION_CHOICE] = sizeof(const char *),
+        [NW_OPTION_LIST] = sizeof(struct nw_option_list),
     };
 
     return sizes[type];
@@ -198,6 +216,15 @@ static void exact_real(char *text, size_t size, double value, const char *unit)
     snprintf(text, size, "%s%s", number, unit);
 }
 
+static void join_list(const struct nw_option_list *list, char *text, size_t size)
+{
+    const char *items[NW_OPTION_LIST_MAX + 1] = {NULL};
+
+    for (size_t i = 0; i < list->count; i++)
+        items[i] = list->items[i];
+    nw_join_names(text, size, items);
+}
+
 const char *nw_option_text(const struct nw_option *row, const void *target, char *text, size_t size)
 {
     const void *field = (const char *)target + row->offset;
@@ -223,6 +250,9 @@ const char *nw_option_text(const struct nw_option *row, const void *target, char
     case NW_OPTION_REAL:
     case NW_OPTION_COUNT:
         exact_real(text, size, *(const double *)field, "");
+        break;
+    case NW_OPTION_LIST:
+        join_list(field, text, size);
         break;
     default:
         borrowed = *(const char *const *)field;

@@ -32,7 +32,14 @@ typedef enum {
     NW_OPTION_COUNT,    /* double; decimal suffixes "300B" */
     NW_OPTION_TEXT,     /* const char *, borrowed */
     NW_OPTION_CHOICE,   /* const char *, one of `choices`, set to the table's own string */
+    NW_OPTION_LIST,     /* struct nw_option_list; each use adds one borrowed text */
 } nw_option_type;
+
+#define NW_OPTION_LIST_MAX 64
+struct nw_option_list {
+    const char *items[NW_OPTION_LIST_MAX];
+    size_t count;
+};
 
 struct nw_option {
     const char *name;     /* long option and key; NULL with a help text: a group heading */

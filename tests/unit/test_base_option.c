@@ -12,6 +12,7 @@ struct plan {
     uint64_t seed, max_bytes;
     double tolerance, budget_ns, tokens;
     const char *output, *lane;
+    struct nw_option_list inputs;
 };
 
 static const char *const lanes[] = {"auto", "ring", "tree", "nvls", NULL};
@@ -66,6 +67,7 @@ static const struct nw_option rows[] = {
      .choices = lanes,
      .offset = offsetof(struct plan, lane),
      .fallback = "auto"},
+    {.name = "input", .type = NW_OPTION_LIST, .offset = offsetof(struct plan, inputs)},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
@@ -196,4 +198,22 @@ Test(base_option, argp_sees_one_row_an_option)
     cr_expect_eq(nw_option_parse(rows, ROWS, &plan, 'n', argument), EINVAL);
     cr_expect(strstr(nw_last_error()->text, "option -n (--rounds): ") != NULL, "%s",
               nw_last_error()->text);
+}
+
+Test(base_option, a_list_takes_every_use)
+{
+    struct plan plan;
+    char text[64];
+
+    memset(&plan, 0x5A, sizeof plan);
+    cr_assert_eq(nw_options_reset(rows, ROWS, &plan), NW_OK);
+    cr_expect_eq(plan.inputs.count, 0);
+    cr_expect_eq(nw_option_set(row("input"), &plan, "a.log", "option --input"), NW_OK);
+    cr_expect_eq(nw_option_set(row("input"), &plan, "b.log", "option --input"), NW_OK);
+    cr_expect_eq(plan.inputs.count, 2);
+    cr_expect_str_eq(nw_option_text(row("input"), &plan, text, sizeof text), "a.log, b.log");
+    cr_expect_eq(nw_option_set(row("input"), &plan, "", "option --input"), NW_EUSAGE);
+    while (plan.inputs.count < NW_OPTION_LIST_MAX)
+        cr_assert_eq(nw_option_set(row("input"), &plan, "c", "option --input"), NW_OK);
+    cr_expect_eq(nw_option_set(row("input"), &plan, "d", "option --input"), NW_EUSAGE);
 }
