@@ -2,25 +2,36 @@
  * element.
  *
  * The expected value of an element is a function of (collective, op, type, ranks, root, rank,
- * index): no second communication is needed and no second buffer. Values are chosen so that sums
- * and products over any number of ranks stay exactly representable, so float results are compared
- * bit for bit.
+ * index, round): no second communication is needed and no second buffer. Values are small integers
+ * chosen so that sums, products and all their partial results stay exactly representable for any
+ * number of ranks and in any order of combining, so results are compared bit for bit. Averages are
+ * compared with the correctly rounded quotient of the exact sum (integers: rounded down).
+ *
+ *     nw_oracle_fill(&call, comm->rank, comm->rank_count, round);
+ *     NW_TRY(comm->ops->call(comm, &call));
+ *     wrong = nw_oracle_check(&call, comm->rank, comm->rank_count, round, &first);
+ *
+ * Found are: a rank missing, or taken twice, or in another's place; data shifted; chunks swapped; a
+ * result left over from the previous round; parts never written; a flipped bit. A reduction of
+ * fewer elements than ranks can hide a rank that contributes the neutral element there.
  */
 #ifndef NW_COLLECTIVES_ORACLE_H
 #define NW_COLLECTIVES_ORACLE_H
 
 #include "collectives/comm.h"
 
-struct nw_wrong { /* the first wrong element */
-    uint64_t index;
-    double expected, found;
+struct nw_wrong {    /* the first wrong element */
+    uint64_t index;  /* in call->recv */
+    double expected; /* as numbers; two different NaN or zeros can look the same */
+    double found;
     int from_rank; /* whose contribution the element is, where one rank's; -1: a reduction */
 };
 
-/* Fill `call->send` (or its in-place location) as rank `rank`, and poison the receive buffer.
- * `round` varies the pattern. */
+/* Fill `call->send` (or its in-place location) as rank `rank`, and poison what the call must write.
+ * Consecutive rounds differ in every element. */
 void nw_oracle_fill(const struct nw_call *call, int rank, int rank_count, uint64_t round);
-/* Number of wrong elements of this rank's result; the first into *first_out when there is one. */
+/* Number of wrong elements of this rank's result (0 on ranks that get none); the first into
+ * *first_out when there is one. */
 uint64_t nw_oracle_check(const struct nw_call *call, int rank, int rank_count, uint64_t round,
                          struct nw_wrong *first_out);
 
