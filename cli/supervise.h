@@ -13,14 +13,16 @@
 #include <stdint.h>
 
 struct nw_supervision {
-    size_t shared_bytes;                              /* zeroed before `work` begins */
-    int (*work)(int argc, char **argv, void *shared); /* the rank; returns the exit code */
+    size_t shared_bytes;                       /* zeroed before `work` begins */
+    int (*work)(void *argument, void *shared); /* the rank; returns the exit code */
+    void *argument; /* of `work`; as it was when nw_supervise was called */
     void (*describe)(const void *shared, char *text,
                      size_t size);               /* "all_reduce 1 MiB, timing; 31 records kept" */
     uint64_t (*deadline_ns)(const void *shared); /* of nw_now_ns(); 0: no deadline now */
 };
 
-/* Returns the exit code: the rank's own, or 4 when it did not end by itself. */
+/* `argc` and `argv` are the program's own, only renamed. Returns the exit code: the rank's own, or
+ * 4 when it did not end by itself. */
 int nw_supervise(const struct nw_supervision *supervision, int argc, char **argv);
 
 #endif
