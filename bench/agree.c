@@ -1,0 +1,63 @@
+#include "bench/agree.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct verdict {
+    int rc;
+    char text[sizeof((struct nw_err *)NULL)->text];
+};
+
+/* Losing a peer is a consequence: the rank that has a cause of its own speaks. -1: all is well. */
+static int speaking_rank(const struct nw_comm *comm, const double *codes, size_t stride)
+{
+    int speaker = -1;
+
+    for (int rank = comm->rank_count - 1; rank >= 0; rank--) {
+        const double code = codes[(size_t)rank * stride];
+
+        if (code == NW_OK)
+            continue;
+        if (code != NW_EPEER || speaker < 0 || codes[(size_t)speaker * stride] == NW_EPEER)
+            speaker = rank;
+    }
+    return speaker;
+}
+
+nw_rc nw_agree_on(struct nw_comm *comm, const double *codes, size_t stride, const char *text)
+{
+    const int speaker = speaking_rank(comm, codes, stride);
+    struct verdict verdict = {.rc = NW_OK};
+
+    if (speaker < 0)
+        return NW_OK;
+    verdict.rc = (int)codes[(size_t)speaker * stride];
+    snprintf(verdict.text, sizeof verdict.text, "%s", text);
+    NW_TRY(comm->ops->share(comm, &verdict, sizeof verdict, speaker));
+    if (comm->rank_count == 1)
+        return nw_fail((nw_rc)verdict.rc, "%s", verdict.text);
+    return nw_fail((nw_rc)verdict.rc, "rank %d on %s: %s", speaker,
+                   comm->host_names[comm->host_of_rank[speaker]], verdict.text);
+}
+
+nw_rc nw_agree(struct nw_comm *comm, nw_rc mine)
+{
+    const double code = mine;
+    char text[sizeof nw_last_error()->text] = "";
+    double *codes;
+    nw_rc rc;
+
+    if (mine != NW_OK)
+        snprintf(text, sizeof text, "%s", nw_last_error()->text);
+    codes = calloc((size_t)comm->rank_count, sizeof *codes);
+    if (codes == NULL)
+        return nw_fail(NW_ENOMEM, "no memory for the answers of %d ranks", comm->rank_count);
+    rc = comm->ops->exchange(comm, &code, sizeof code, codes);
+    if (rc == NW_OK)
+        rc = nw_agree_on(comm, codes, 1, text);
+    else if (mine != NW_OK)
+        rc = nw_fail(mine, "%s", text);
+    free(codes);
+    return rc;
+}

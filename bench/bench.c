@@ -1,0 +1,343 @@
+#include "bench/bench.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "bench/agree.h"
+#include "bench/case.h"
+
+const struct nw_case nw_cases[] = {
+    {"coll", "a collective over all ranks", nw_case_coll},
+    {"pairs", "every two ranks", nw_case_pairs},
+    {"scaling", "one host against all hosts", nw_case_scaling},
+};
+const size_t nw_case_count = sizeof nw_cases / sizeof *nw_cases;
+
+/* The slowest wire that is still credible: 100 Mb/s Ethernet gives 12 MB/s. */
+#define SLOWEST_BYTES_PER_S 10e6
+#define MARGIN_NS           20e9
+/* Before anything is measured, a unit is thought to take 20 ms and 10 ns a byte (100 MB/s, a dozen
+ * calls of it at 1 GB/s); only the ratio of small to large sizes matters. */
+#define WEIGHT_UNIT_NS      20e6
+#define WEIGHT_BYTE_NS      10.0
+/* With --cold the rotation has at least so much room; more would break the promise that a rank
+ * holds at most two largest buffers and 64 MiB. */
+#define COLD_BYTES          (16u << 20)
+
+static double unit_weight(const struct nw_unit *unit)
+{
+    const uint64_t bytes =
+        unit->send_bytes > unit->recv_bytes ? unit->send_bytes : unit->recv_bytes;
+
+    return WEIGHT_UNIT_NS + WEIGHT_BYTE_NS * (double)bytes;
+}
+
+static void keep_failure(struct nw_bench *bench, nw_rc rc)
+{
+    if (rc == NW_OK || bench->rc != NW_OK)
+        return;
+    bench->rc = rc;
+    snprintf(bench->text, sizeof bench->text, "%s", nw_last_error()->text);
+}
+
+static const struct nw_record *find_done(const struct nw_bench *bench,
+                                         const struct nw_record *identity)
+{
+    for (size_t i = 0; i < bench->events->done_count; i++)
+        if (nw_record_same_identity(&bench->events->done[i], identity))
+            return &bench->events->done[i];
+    return NULL;
+}
+
+static bool all_done(const struct nw_bench *bench, const struct nw_unit *unit)
+{
+    for (size_t i = 0; i < unit->identity_count; i++)
+        if (find_done(bench, &unit->identities[i]) == NULL)
+            return false;
+    return true;
+}
+
+static void hand_out(struct nw_bench *bench, const struct nw_record *record, bool kept)
+{
+    bench->record_count++;
+    if (bench->events->status != NULL)
+        atomic_store(&bench->events->status->records, bench->record_count);
+    if (bench->rc == NW_OK && bench->events->on_record != NULL)
+        keep_failure(bench, bench->events->on_record(bench->events->user, record, kept));
+}
+
+static void keep_unit(struct nw_bench *bench, const struct nw_unit *unit,
+                      const struct nw_record **kept_out)
+{
+    for (size_t i = 0; i < unit->identity_count; i++) {
+        const struct nw_record *record = find_done(bench, &unit->identities[i]);
+
+        bench->wrong |= record->rc == NW_EWRONG;
+        hand_out(bench, record, true);
+        if (kept_out != NULL)
+            kept_out[i] = record;
+    }
+}
+
+static void tell_progress(struct nw_bench *bench, const struct nw_unit *unit)
+{
+    const double elapsed_ns = (double)(nw_now_ns() - bench->began_ns);
+    const struct nw_bench_progress progress = {
+        .done = bench->done,
+        .total = bench->total,
+        .text = unit->title,
+        .left_ns = bench->done_weight > 0 ? elapsed_ns / bench->done_weight *
+                                                (bench->total_weight - bench->done_weight)
+                                          : NAN,
+    };
+
+    if (bench->comm->rank == 0 && bench->events->on_progress != NULL)
+        bench->events->on_progress(bench->events->user, &progress);
+}
+
+/* Rank 0 says whether to go on. */
+static nw_rc share_decision(struct nw_bench *bench, bool *go)
+{
+    struct nw_comm *comm = bench->comm;
+    int decision[2] = {(int)bench->rc, *go};
+
+    NW_TRY(comm->ops->share(comm, decision, sizeof decision, 0));
+    if (decision[0] != NW_OK) {
+        NW_TRY(comm->ops->share(comm, bench->text, sizeof bench->text, 0));
+        return nw_fail((nw_rc)decision[0], "%s", bench->text);
+    }
+    *go = decision[1] != 0;
+    return NW_OK;
+}
+
+nw_rc nw_bench_begin(struct nw_bench *bench, const struct nw_unit *unit, bool *go_out,
+                     const struct nw_record **kept_out)
+{
+    bool go = true;
+
+    *go_out = false;
+    if (bench->dry) {
+        bench->total++;
+        bench->total_weight += unit_weight(unit);
+        if (unit->send_bytes > bench->send_bytes)
+            bench->send_bytes = unit->send_bytes;
+        if (unit->recv_bytes > bench->recv_bytes)
+            bench->recv_bytes = unit->recv_bytes;
+        return NW_OK;
+    }
+    tell_progress(bench, unit);
+    if (bench->comm->rank == 0 && bench->events->done_count > 0 && all_done(bench, unit)) {
+        go = false;
+        keep_unit(bench, unit, kept_out);
+    }
+    NW_TRY(share_decision(bench, &go));
+    if (!go) /* nothing to wait for: the estimate is about what is measured */
+        bench->total_weight -= unit_weight(unit);
+    *go_out = go;
+    return NW_OK;
+}
+
+void nw_bench_end(struct nw_bench *bench, const struct nw_unit *unit)
+{
+    bench->done++;
+    bench->done_weight += unit_weight(unit);
+    if (bench->events->status != NULL)
+        atomic_store(&bench->events->status->done, bench->done);
+}
+
+void nw_bench_record(struct nw_bench *bench, const struct nw_record *record)
+{
+    bench->wrong |= record->rc == NW_EWRONG;
+    if (bench->comm->rank == 0)
+        hand_out(bench, record, false);
+}
+
+void nw_bench_finding(struct nw_bench *bench, nw_severity severity, const char *code,
+                      const char *where, const char *remedy, const char *format, ...)
+{
+    struct nw_findings list = {0};
+    char text[1024];
+    va_list arguments;
+    nw_rc rc;
+
+    if (bench->dry || bench->comm->rank != 0 || bench->events->on_finding == NULL)
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    rc = nw_findings_add(&list, severity, code, where, remedy, "%s", text);
+    if (rc == NW_OK && bench->rc == NW_OK)
+        rc = bench->events->on_finding(bench->events->user, &list.items[0]);
+    keep_failure(bench, rc);
+    nw_findings_free(&list);
+}
+
+void nw_bench_identity(const struct nw_bench *bench, const char *case_name,
+                       struct nw_record *record_out)
+{
+    nw_record_init(record_out);
+    snprintf(record_out->case_name, sizeof record_out->case_name, "%s", case_name);
+    snprintf(record_out->lane, sizeof record_out->lane, "%s",
+             strcmp(bench->comm->ops->name, "mpi") == 0 ? "host" : bench->comm->ops->name);
+    record_out->rank_count = bench->comm->rank_count;
+    record_out->host_count = bench->comm->host_count;
+    record_out->simulated = bench->comm->ops->simulated;
+}
+
+static int most_ranks_a_host(const struct nw_comm *comm)
+{
+    int most = 1;
+
+    for (int host = 0; host < comm->host_count; host++) {
+        int ranks = 0;
+
+        for (int rank = 0; rank < comm->rank_count; rank++)
+            ranks += comm->host_of_rank[rank] == host;
+        most = ranks > most ? ranks : most;
+    }
+    return most;
+}
+
+struct nw_measure nw_bench_how(struct nw_bench *bench, uint64_t bytes, const char *title)
+{
+    const struct nw_plan *plan = bench->plan;
+    const bool given = plan->timeout_ns > 0;
+    const struct nw_measure how = {
+        .comm = bench->comm,
+        .group_count = 1,
+        .rules = {.min_samples = (size_t)plan->min_samples,
+                  .stop_rel_ci = plan->stop_rel_ci,
+                  .budget_ns = plan->budget_ns,
+                  .fixed_calls = plan->iters},
+        .warmup_calls = plan->warmup_iters,
+        .check_calls = plan->check,
+        .round = bench->round,
+        .status = bench->events->status,
+        .title = title,
+        .margin_ns = given ? plan->timeout_ns : MARGIN_NS,
+        /* out and back, all of a host's ranks through one wire */
+        .call_deadline_ns = given ? 0
+                                  : 2.0 * (double)bytes * most_ranks_a_host(bench->comm) /
+                                        SLOWEST_BYTES_PER_S * 1e9,
+    };
+
+    bench->round += (uint64_t)plan->check + 1;
+    return how;
+}
+
+static nw_rc run_cases(struct nw_bench *bench)
+{
+    for (size_t i = 0; i < nw_case_count; i++)
+        if (bench->plan->cases & 1u << i)
+            NW_TRY(nw_cases[i].run(bench));
+    return NW_OK;
+}
+
+static nw_rc check_same_plan(const struct nw_bench *bench)
+{
+    uint64_t hash = nw_plan_hash(bench->plan), first = hash;
+
+    NW_TRY(bench->comm->ops->share(bench->comm, &first, sizeof first, 0));
+    return nw_agree(bench->comm, hash == first ? NW_OK
+                                               : nw_fail(NW_EUSAGE,
+                                                         "other options than on rank 0; start all "
+                                                         "ranks with the same ones"));
+}
+
+/* Buffers that do not fit would not be refused but bring the out-of-memory killer. */
+static nw_rc check_memory(const struct nw_bench *bench)
+{
+    const struct nw_comm *comm = bench->comm;
+    const int here = comm->ops->simulated ? comm->rank_count : comm->local_count;
+    const uint64_t available = nw_env_available_bytes();
+    const double needed = (double)here * ((double)bench->send_bytes + (double)bench->recv_bytes);
+    char needed_text[32], available_text[32];
+
+    if (available == 0 || needed <= (double)available)
+        return NW_OK;
+    return nw_fail(NW_EUSAGE,
+                   "the largest size needs %s of memory for %d rank%s on this host, %s are free; "
+                   "lower -e (--maxbytes)",
+                   nw_format_bytes(needed_text, (uint64_t)fmin(needed, 1.8e19)), here,
+                   here == 1 ? "" : "s", nw_format_bytes(available_text, available));
+}
+
+static nw_rc allocate(struct nw_bench *bench)
+{
+    if (bench->plan->cold && bench->send_bytes > 0 && bench->send_bytes < COLD_BYTES)
+        bench->send_bytes = COLD_BYTES;
+    if (bench->plan->cold && bench->recv_bytes > 0 && bench->recv_bytes < COLD_BYTES)
+        bench->recv_bytes = COLD_BYTES;
+    NW_TRY(check_memory(bench));
+    bench->send = nw_comm_alloc(bench->send_bytes);
+    bench->recv = nw_comm_alloc(bench->recv_bytes);
+    if (bench->send == NULL || bench->recv == NULL)
+        return nw_fail(NW_ENOMEM, "no memory for buffers of %llu and %llu bytes",
+                       (unsigned long long)bench->send_bytes,
+                       (unsigned long long)bench->recv_bytes);
+    return NW_OK;
+}
+
+static nw_rc prepare(struct nw_bench *bench)
+{
+    NW_TRY(nw_plan_sizes(bench->plan, &bench->sizes, &bench->size_count));
+    bench->dry = true;
+    NW_TRY(run_cases(bench));
+    bench->dry = false;
+    if (bench->events->status != NULL)
+        atomic_store(&bench->events->status->total, bench->total);
+    return allocate(bench);
+}
+
+static nw_rc hand_out_context(struct nw_bench *bench)
+{
+    struct nw_context context;
+
+    nw_context_init(&context);
+    nw_bench_status_write(bench->events->status, nw_now_ns() + (uint64_t)MARGIN_NS * 3,
+                          "looking at the hosts");
+    NW_TRY(nw_env_gather(bench->plan, bench->comm, bench->events->version, &context));
+    if (bench->comm->rank == 0 && bench->events->on_context != NULL)
+        keep_failure(bench, bench->events->on_context(bench->events->user, &context));
+    nw_context_free(&context);
+    return NW_OK;
+}
+
+/* The end as rank 0 sees it, on every rank. */
+static nw_rc verdict(struct nw_bench *bench)
+{
+    bool go = false;
+
+    if (bench->rc == NW_OK && bench->wrong)
+        keep_failure(bench, nw_fail(NW_EWRONG, "wrong data: see the findings"));
+    else if (bench->rc == NW_OK && bench->record_count == 0 && bench->comm->rank == 0)
+        keep_failure(bench, nw_fail(NW_ENOTSUP, "nothing of the plan could be measured here"));
+    return share_decision(bench, &go);
+}
+
+nw_rc nw_bench_run(const struct nw_plan *plan, struct nw_comm *comm,
+                   const struct nw_bench_events *events)
+{
+    struct nw_bench bench = {
+        .plan = plan, .comm = comm, .events = events, .round = plan->seed * 1000};
+    nw_rc rc = check_same_plan(&bench);
+
+    if (rc == NW_OK)
+        rc = nw_agree(comm, prepare(&bench));
+    if (rc == NW_OK)
+        rc = hand_out_context(&bench);
+    bench.began_ns = nw_now_ns();
+    if (rc == NW_OK)
+        rc = run_cases(&bench);
+    if (rc == NW_OK)
+        rc = verdict(&bench);
+    nw_bench_status_write(events->status, 0, "");
+    nw_comm_free(bench.send, bench.send_bytes);
+    nw_comm_free(bench.recv, bench.recv_bytes);
+    free(bench.sizes);
+    return rc;
+}

@@ -1,0 +1,78 @@
+/* Private to bench/. What the cases share: buffers, skipping what an earlier run has, handing out
+ * records, progress.
+ *
+ * A case is one function that walks through its units (measurements). It is called twice: first dry
+ * (nw_bench_begin counts the unit, notes the buffers it needs and says "do not go"), then in
+ * earnest. So the loops stand in one place.
+ */
+#ifndef NW_BENCH_CASE_H
+#define NW_BENCH_CASE_H
+
+#include "bench/bench.h"
+#include "bench/measure.h"
+
+struct nw_bench {
+    const struct nw_plan *plan;
+    struct nw_comm *comm;
+    const struct nw_bench_events *events;
+    uint64_t *sizes; /* ascending */
+    size_t size_count;
+    bool dry;
+    char *send, *recv; /* send_bytes, recv_bytes: what the largest unit needs */
+    uint64_t send_bytes, recv_bytes;
+    uint64_t round;      /* next test pattern */
+    nw_rc rc;            /* rank 0: a callback failed; `text` says how */
+    char text[1024];
+    bool wrong;          /* some data was wrong (complete on rank 0 only) */
+    size_t record_count; /* handed out, kept ones included (rank 0) */
+    uint64_t done, total;
+    double done_weight, total_weight;
+    uint64_t began_ns;
+};
+
+struct nw_case {
+    const char *name, *title;
+    nw_rc (*run)(struct nw_bench *bench);
+};
+extern const struct nw_case nw_cases[];
+extern const size_t nw_case_count;
+
+nw_rc nw_case_coll(struct nw_bench *bench);
+nw_rc nw_case_pairs(struct nw_bench *bench);
+nw_rc nw_case_scaling(struct nw_bench *bench);
+
+struct nw_unit {
+    const struct nw_record *identities; /* of the records that it gives */
+    size_t identity_count;
+    uint64_t send_bytes, recv_bytes; /* buffers of a rank */
+    const char *title;
+};
+
+/* Collective. Shall the unit be measured? Not in a dry run, and not when rank 0 has all its records
+ * from an earlier run: then these were handed out as kept, and on rank 0 `kept_out` (identity_count
+ * entries, may be NULL) points to them. */
+nw_rc nw_bench_begin(struct nw_bench *bench, const struct nw_unit *unit, bool *go_out,
+                     const struct nw_record **kept_out);
+void nw_bench_end(struct nw_bench *bench, const struct nw_unit *unit);
+
+/* Hand out (rank 0; elsewhere only the flags are kept). A failure shows at the next begin. */
+void nw_bench_record(struct nw_bench *bench, const struct nw_record *record);
+void nw_bench_finding(struct nw_bench *bench, nw_severity severity, const char *code,
+                      const char *where, const char *remedy, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+
+/* A record of this run with everything but the case's own identity. */
+void nw_bench_identity(const struct nw_bench *bench, const char *case_name,
+                       struct nw_record *record_out);
+/* How to measure a unit of `bytes` a call; takes the test patterns it uses. */
+struct nw_measure nw_bench_how(struct nw_bench *bench, uint64_t bytes, const char *title);
+
+/* The context of the run; complete on rank 0, elsewhere only what the rank itself knows. */
+nw_rc nw_env_gather(const struct nw_plan *plan, struct nw_comm *comm, const char *version,
+                    struct nw_context *context_out);
+/* Allow-listed, none of the launcher's own, nothing that looks like a secret. */
+bool nw_env_is_recorded(const char *variable_name);
+/* RAM that this process may still take, in bytes; 0: unknown. */
+uint64_t nw_env_available_bytes(void);
+
+#endif

@@ -1,0 +1,209 @@
+/* A collective over all ranks, size by size. Where its curve falls with size, the large sizes are
+ * measured once more, in pieces of the best size: would that help? */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/units.h"
+#include "bench/curve.h"
+#include "bench/work_coll.h"
+
+struct sweep {
+    struct nw_bench *bench;
+    const struct nw_variant *variant;
+    struct nw_curve curves[2]; /* out of place, in place; rank 0 */
+};
+
+static const char *const place_titles[] = {"out of place", "in place"};
+
+static void title_of(const struct nw_variant *variant, uint64_t bytes, bool in_place,
+                     uint64_t piece_bytes, char title[128])
+{
+    char size[32], piece[32], pieces[64] = "";
+
+    if (piece_bytes > 0)
+        snprintf(pieces, sizeof pieces, " in pieces of %s", nw_format_bytes(piece, piece_bytes));
+    snprintf(title, 128, "%s %s %s%s", variant->coll->name, nw_format_bytes(size, bytes),
+             place_titles[in_place], pieces);
+}
+
+static void add_to_curve(struct sweep *sweep, const struct nw_record *record)
+{
+    if (record->piece_bytes == sweep->bench->plan->piece_bytes || record->piece_bytes == 0)
+        nw_curve_add(&sweep->curves[record->in_place], record);
+}
+
+static nw_rc measure_unit(struct sweep *sweep, const struct nw_coll_work *work,
+                          const char *title, struct nw_record *record)
+{
+    struct nw_bench *bench = sweep->bench;
+    const struct nw_measure how = nw_bench_how(bench, work->bytes, title);
+    const int ranks = bench->comm->rank_count;
+    const double bus_factor = ranks > 1 ? work->call.coll->bus_factor(ranks) : NAN;
+    struct nw_measured measured;
+    nw_rc rc;
+
+    NW_TRY(nw_measure(&how, &work->work, &measured));
+    rc = nw_measured_report(&measured, 0, bench->comm, bus_factor, record);
+    nw_measured_free(&measured);
+    NW_TRY(rc);
+    nw_bench_record(bench, record);
+    return NW_OK;
+}
+
+/* One size at one place. `busbw_out` (may be NULL): what it reached, on rank 0. */
+static nw_rc unit(struct sweep *sweep, uint64_t bytes, bool in_place, uint64_t piece_bytes,
+                  double *busbw_out)
+{
+    struct nw_bench *bench = sweep->bench;
+    const struct nw_variant *variant = sweep->variant;
+    const struct nw_call call = {.coll = variant->coll,
+                                 .dtype = variant->dtype,
+                                 .op = variant->op,
+                                 .root = variant->root,
+                                 .in_place = in_place};
+    const struct nw_coll_work work =
+        nw_coll_work_of(bench, bench->comm, &call, bytes, piece_bytes);
+    const struct nw_record *kept = NULL;
+    struct nw_record record;
+    struct nw_unit unit = {.identities = &record, .identity_count = 1};
+    char title[128];
+    bool go;
+    nw_rc rc = NW_OK;
+
+    nw_bench_identity(bench, "coll", &record);
+    nw_variant_identity(variant, &record);
+    record.bytes = work.bytes;
+    record.count = nw_coll_shape(variant->coll, work.bytes, variant->dtype,
+                                 bench->comm->rank_count)
+                       .count;
+    record.in_place = in_place;
+    record.piece_bytes = work.piece_bytes < work.bytes ? work.piece_bytes : 0;
+    title_of(variant, work.bytes, in_place, record.piece_bytes, title);
+    unit.title = title;
+    nw_coll_work_buffers(&work, &unit.send_bytes, &unit.recv_bytes);
+    NW_TRY(nw_bench_begin(bench, &unit, &go, &kept));
+    if (go) {
+        rc = measure_unit(sweep, &work, title, &record);
+        kept = &record;
+        nw_bench_end(bench, &unit);
+    }
+    if (rc == NW_OK && kept != NULL) {
+        add_to_curve(sweep, kept);
+        if (busbw_out != NULL)
+            *busbw_out = kept->busbw_bytes_per_s;
+    }
+    nw_record_free(&record);
+    return rc;
+}
+
+static void tell_fall(struct sweep *sweep, bool in_place, const struct nw_fall *fall,
+                      double pieces_busbw)
+{
+    char where[96], best[32], best_size[32], last[32], last_size[32], pieces[32], remedy[128] = "";
+    const bool helps = pieces_busbw > (1 + NW_FALL_REL) * fall->last.busbw;
+
+    nw_format_bytes(best_size, fall->best.bytes);
+    snprintf(where, sizeof where, "%s %s", sweep->variant->coll->name, place_titles[in_place]);
+    if (helps)
+        snprintf(remedy, sizeof remedy, "move large buffers in pieces (buckets) of %s", best_size);
+    nw_bench_finding(
+        sweep->bench, NW_FINDING_WARN, "curve-falls", where, helps ? remedy : NULL,
+        "bus bandwidth falls with size, from %s GB/s at %s to %s GB/s at %s; moved in pieces of %s "
+        "it is %s GB/s%s",
+        nw_format_gb_per_s(best, fall->best.busbw), best_size,
+        nw_format_gb_per_s(last, fall->last.busbw), nw_format_bytes(last_size, fall->last.bytes),
+        best_size, nw_format_gb_per_s(pieces, pieces_busbw), helps ? "" : ", which is no remedy");
+}
+
+/* Try the remedy on the sizes that have fallen; rank 0 knows which. */
+static nw_rc examine_curve(struct sweep *sweep, bool in_place)
+{
+    struct nw_bench *bench = sweep->bench;
+    struct nw_fall fall = {.fallen_count = 0};
+    double pieces_busbw = NAN;
+
+    if (bench->dry || bench->plan->piece_bytes > 0)
+        return NW_OK;
+    if (bench->comm->rank == 0)
+        nw_curve_falls(&sweep->curves[in_place], &fall);
+    NW_TRY(bench->comm->ops->share(bench->comm, &fall, sizeof fall, 0));
+    if (fall.fallen_count == 0)
+        return NW_OK;
+    for (size_t i = fall.fallen_count; i > 0; i--) /* the largest last: it is the finding's */
+        NW_TRY(unit(sweep, fall.fallen[i - 1], in_place, fall.best.bytes, &pieces_busbw));
+    tell_fall(sweep, in_place, &fall, pieces_busbw);
+    return NW_OK;
+}
+
+static nw_rc sweep_sizes(struct sweep *sweep, const uint64_t *sizes, size_t count)
+{
+    const struct nw_plan *plan = sweep->bench->plan;
+    const bool in_place_too =
+        plan->places & NW_PLACE_IN && !(sweep->variant->coll->flags & NW_COLL_NO_INPLACE);
+
+    for (size_t i = 0; i < count; i++) {
+        if (plan->places & NW_PLACE_OUT)
+            NW_TRY(unit(sweep, sizes[i], false, plan->piece_bytes, NULL));
+        if (in_place_too)
+            NW_TRY(unit(sweep, sizes[i], true, plan->piece_bytes, NULL));
+    }
+    if (plan->places & NW_PLACE_OUT)
+        NW_TRY(examine_curve(sweep, false));
+    return in_place_too ? examine_curve(sweep, true) : NW_OK;
+}
+
+/* The first size that this backend refuses stands for all. */
+static bool supported(struct nw_bench *bench, const struct nw_variant *variant, uint64_t bytes)
+{
+    struct nw_call call = {.coll = variant->coll,
+                           .dtype = variant->dtype,
+                           .op = variant->op,
+                           .root = variant->root};
+
+    call.shape = nw_coll_shape(call.coll, bytes, call.dtype, bench->comm->rank_count);
+    if (bench->comm->ops->supports(bench->comm, &call))
+        return true;
+    nw_bench_finding(bench, NW_FINDING_INFO, "not-supported", variant->coll->name, NULL,
+                     "%s of %s (%s) is not measured: %s", variant->coll->name,
+                     nw_dtype_name(variant->dtype), nw_redop_name(variant->op),
+                     nw_last_error()->text);
+    return false;
+}
+
+static nw_rc run_variant(struct nw_bench *bench, const struct nw_variant *variant)
+{
+    struct sweep sweep = {.bench = bench, .variant = variant};
+    struct nw_curve_point *points = NULL;
+    uint64_t *sizes;
+    size_t count, left_out;
+    nw_rc rc = NW_OK;
+
+    NW_TRY(nw_variant_sizes(bench, variant, bench->comm->rank_count, &sizes, &count, &left_out));
+    if (left_out > 0)
+        nw_bench_finding(bench, NW_FINDING_INFO, "sizes-left-out", variant->coll->name, NULL,
+                         "%zu size%s too small to give each of %d ranks its chunk: left out",
+                         left_out, left_out == 1 ? " is" : "s are", bench->comm->rank_count);
+    if (count > 0 && supported(bench, variant, sizes[0])) {
+        points = calloc(2 * count, sizeof *points);
+        if (points == NULL)
+            rc = nw_fail(NW_ENOMEM, "no memory for a curve of %zu sizes", count);
+        for (int place = 0; place < 2 && points != NULL; place++)
+            sweep.curves[place] =
+                (struct nw_curve){.points = points + (size_t)place * count, .capacity = count};
+        if (rc == NW_OK)
+            rc = sweep_sizes(&sweep, sizes, count);
+    }
+    free(points);
+    free(sizes);
+    return rc;
+}
+
+nw_rc nw_case_coll(struct nw_bench *bench)
+{
+    if (bench->comm->rank_count == 1)
+        nw_bench_finding(bench, NW_FINDING_WARN, "one-rank", "", "mpirun -np N with N of 2 or more",
+                         "only one rank takes part: nothing crosses a wire, there is no bus "
+                         "bandwidth");
+    return nw_for_each_variant(bench, bench->comm->rank_count, run_variant);
+}

@@ -1,0 +1,296 @@
+#include "bench/measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "bench/agree.h"
+
+/* What ranks tell each other: arrays of doubles, the rank's nw_rc first. */
+enum { PACKET_RC, PACKET_ELAPSED, PACKET_TIMES, PACKET_MAX = PACKET_TIMES + NW_BATCH_MAX };
+enum { CHECK_RC, CHECK_WRONG, CHECK_INDEX, CHECK_EXPECTED, CHECK_FOUND, CHECK_FROM, CHECK_COUNT };
+
+struct loop {
+    const struct nw_measure *how;
+    const struct nw_work *work;
+    const int *group_of_rank;
+    int *everybody; /* group_of_rank where the caller gave none */
+    double *mine, *all;
+    uint64_t index;         /* of the next call */
+    char text[1024];        /* this rank's failure */
+    nw_rc rc;               /* this rank's failure */
+    struct nw_measured out; /* growing */
+};
+
+static void set_deadline(const struct loop *loop, uint32_t calls)
+{
+    nw_bench_status_deadline(loop->how->status, nw_now_ns() + (uint64_t)(loop->how->margin_ns +
+                                                                         calls * loop->how->call_deadline_ns));
+}
+
+static void enter_phase(const struct loop *loop, const char *phase)
+{
+    char text[NW_BENCH_STATUS_TEXT];
+
+    if (loop->how->status == NULL)
+        return;
+    snprintf(text, sizeof text, "%s, %s", loop->how->title, phase);
+    nw_bench_status_write(loop->how->status, 0, text);
+    set_deadline(loop, 1);
+}
+
+static void keep_failure(struct loop *loop, nw_rc rc)
+{
+    if (rc == NW_OK || loop->rc != NW_OK)
+        return;
+    loop->rc = rc;
+    snprintf(loop->text, sizeof loop->text, "%s", nw_last_error()->text);
+}
+
+static void call_once(struct loop *loop, uint64_t index)
+{
+    if (loop->rc == NW_OK)
+        keep_failure(loop, loop->work->call(loop->work, index));
+}
+
+/* Everybody's packet of `count` doubles into loop->all; fails alike on all ranks. */
+static nw_rc exchange(struct loop *loop, size_t count)
+{
+    struct nw_comm *comm = loop->how->comm;
+    nw_rc rc;
+
+    loop->mine[0] = loop->rc;
+    set_deadline(loop, 1);
+    rc = comm->ops->exchange(comm, loop->mine, count * sizeof *loop->mine, loop->all);
+    if (rc != NW_OK && loop->rc != NW_OK)
+        return nw_fail(loop->rc, "%s", loop->text);
+    NW_TRY(rc);
+    return nw_agree_on(comm, loop->all, count, loop->text);
+}
+
+static void merge_check(struct loop *loop)
+{
+    for (int rank = 0; rank < loop->how->comm->rank_count; rank++) {
+        const double *packet = loop->all + (size_t)rank * CHECK_COUNT;
+        const int group = loop->group_of_rank[rank];
+        struct nw_group_check *check;
+
+        if (group < 0)
+            continue;
+        check = &loop->out.checks[group];
+        if (check->wrong_elements < 0)
+            check->wrong_elements = 0;
+        if (packet[CHECK_WRONG] > 0 && check->rank < 0) {
+            check->rank = rank;
+            check->first = (struct nw_wrong){.index = (uint64_t)packet[CHECK_INDEX],
+                                             .expected = packet[CHECK_EXPECTED],
+                                             .found = packet[CHECK_FOUND],
+                                             .from_rank = (int)packet[CHECK_FROM]};
+        }
+        check->wrong_elements += (int64_t)packet[CHECK_WRONG];
+    }
+}
+
+static nw_rc check_once(struct loop *loop, uint64_t round)
+{
+    struct nw_wrong first = {.from_rank = -1};
+    const uint64_t wrong =
+        loop->rc == NW_OK ? loop->work->check(loop->work, round, &first) : 0;
+
+    loop->mine[CHECK_WRONG] = (double)wrong;
+    loop->mine[CHECK_INDEX] = (double)first.index;
+    loop->mine[CHECK_EXPECTED] = first.expected;
+    loop->mine[CHECK_FOUND] = first.found;
+    loop->mine[CHECK_FROM] = first.from_rank;
+    NW_TRY(exchange(loop, CHECK_COUNT));
+    merge_check(loop);
+    return NW_OK;
+}
+
+static nw_rc verify(struct loop *loop, uint64_t round)
+{
+    loop->work->fill(loop->work, round);
+    call_once(loop, 0);
+    return check_once(loop, round);
+}
+
+/* The first calls: verified, or at least one that is not timed. */
+static nw_rc warm_up(struct loop *loop)
+{
+    const struct nw_measure *how = loop->how;
+    int calls = 0;
+
+    enter_phase(loop, "first call and check");
+    for (; calls < how->check_calls; calls++)
+        NW_TRY(verify(loop, how->round + (uint64_t)calls));
+    if (how->check_calls == 0)
+        loop->work->fill(loop->work, how->round);
+    do {
+        if (calls >= 1 && calls >= how->warmup_calls)
+            break;
+        set_deadline(loop, 1);
+        call_once(loop, loop->index++);
+        calls++;
+    } while (loop->rc == NW_OK);
+    return NW_OK; /* a failure here travels with the first samples */
+}
+
+static bool all_wrong(const struct loop *loop)
+{
+    for (int group = 0; group < loop->out.group_count; group++)
+        if (loop->out.checks[group].wrong_elements <= 0)
+            return false;
+    return true;
+}
+
+static void take_sample(struct loop *loop, uint32_t calls, double *time_ns_out)
+{
+    struct nw_comm *comm = loop->how->comm;
+    uint64_t began;
+
+    *time_ns_out = 0;
+    set_deadline(loop, calls);
+    if (loop->rc == NW_OK)
+        keep_failure(loop, comm->ops->barrier(comm));
+    began = nw_now_ns();
+    for (uint32_t call = 0; call < calls && loop->rc == NW_OK; call++)
+        keep_failure(loop, loop->work->call(loop->work, loop->index++));
+    if (loop->rc == NW_OK)
+        *time_ns_out = (double)(nw_now_ns() - began);
+}
+
+static nw_rc sample(struct loop *loop)
+{
+    struct nw_sampling *sampling = loop->out.sampling;
+    const int rank_count = loop->how->comm->rank_count;
+    const uint64_t began = nw_now_ns();
+    size_t batch;
+
+    enter_phase(loop, "timing");
+    while ((batch = nw_sampling_next(sampling)) > 0) {
+        const uint32_t calls = nw_sampling_calls(sampling);
+        const size_t count = PACKET_TIMES + batch;
+        double elapsed_ns = 0;
+
+        for (size_t i = 0; i < batch; i++)
+            take_sample(loop, calls, &loop->mine[PACKET_TIMES + i]);
+        loop->mine[PACKET_ELAPSED] = (double)(nw_now_ns() - began);
+        NW_TRY(exchange(loop, count));
+        for (int rank = 0; rank < rank_count; rank++)
+            elapsed_ns = fmax(elapsed_ns, loop->all[(size_t)rank * count + PACKET_ELAPSED]);
+        NW_TRY(nw_agree(loop->how->comm, nw_sampling_add(sampling, batch, loop->all + PACKET_TIMES,
+                                                         count, elapsed_ns)));
+    }
+    return NW_OK;
+}
+
+static nw_rc verify_again(struct loop *loop)
+{
+    const struct nw_measure *how = loop->how;
+
+    if (how->check_calls == 0)
+        return NW_OK;
+    enter_phase(loop, "last check");
+    if (loop->work->result_stays)
+        return check_once(loop, how->round + (uint64_t)how->check_calls - 1);
+    return verify(loop, how->round + (uint64_t)how->check_calls);
+}
+
+static nw_rc open_loop(struct loop *loop)
+{
+    const struct nw_measure *how = loop->how;
+    const size_t ranks = (size_t)how->comm->rank_count;
+
+    loop->group_of_rank = how->group_of_rank;
+    if (how->group_of_rank == NULL) {
+        loop->everybody = calloc(ranks, sizeof *loop->everybody);
+        loop->group_of_rank = loop->everybody;
+    }
+    loop->mine = calloc(PACKET_MAX, sizeof *loop->mine);
+    loop->all = calloc(ranks * PACKET_MAX, sizeof *loop->all);
+    loop->out.group_count = how->group_of_rank == NULL ? 1 : how->group_count;
+    loop->out.checks = calloc((size_t)loop->out.group_count, sizeof *loop->out.checks);
+    if (loop->group_of_rank == NULL || loop->mine == NULL || loop->all == NULL ||
+        loop->out.checks == NULL)
+        return nw_fail(NW_ENOMEM, "no memory for the samples of %zu ranks", ranks);
+    for (int group = 0; group < loop->out.group_count; group++)
+        loop->out.checks[group] = (struct nw_group_check){
+            .wrong_elements = -1, .rank = -1, .first = {.from_rank = -1}};
+    return nw_sampling_open(&how->rules, loop->group_of_rank, how->comm->rank_count,
+                            loop->out.group_count, &loop->out.sampling);
+}
+
+static nw_rc run_loop(struct loop *loop)
+{
+    NW_TRY(warm_up(loop));
+    if (all_wrong(loop))
+        return NW_OK;
+    NW_TRY(sample(loop));
+    return verify_again(loop);
+}
+
+nw_rc nw_measure(const struct nw_measure *how, const struct nw_work *work,
+                 struct nw_measured *measured_out)
+{
+    struct loop loop = {.how = how, .work = work};
+    nw_rc rc = nw_agree(how->comm, open_loop(&loop));
+
+    if (rc == NW_OK)
+        rc = run_loop(&loop);
+    free(loop.everybody);
+    free(loop.mine);
+    free(loop.all);
+    if (rc != NW_OK) {
+        nw_measured_free(&loop.out);
+        return rc;
+    }
+    *measured_out = loop.out;
+    return NW_OK;
+}
+
+void nw_measured_free(struct nw_measured *measured)
+{
+    nw_sampling_close(measured->sampling);
+    free(measured->checks);
+    *measured = (struct nw_measured){0};
+}
+
+static nw_rc report_wrong(const struct nw_group_check *check, const struct nw_comm *comm,
+                          struct nw_record *record)
+{
+    char where[96], origin[48] = "";
+
+    record->rc = NW_EWRONG;
+    snprintf(where, sizeof where, "rank %d on %s", check->rank,
+             comm->host_names[comm->host_of_rank[check->rank]]);
+    if (check->first.from_rank >= 0)
+        snprintf(origin, sizeof origin, ", from rank %d", check->first.from_rank);
+    return nw_findings_add(&record->warnings, NW_FINDING_FAIL, "wrong-data", where,
+                           "do not use this path; test memory and links of the hosts named",
+                           "%s of %llu bytes: %lld wrong elements; the first is element %llu%s: "
+                           "%.17g instead of %.17g",
+                           record->collective, (unsigned long long)record->bytes,
+                           (long long)check->wrong_elements, (unsigned long long)check->first.index,
+                           origin, check->first.found, check->first.expected);
+}
+
+nw_rc nw_measured_report(const struct nw_measured *measured, int group, const struct nw_comm *comm,
+                         double bus_factor, struct nw_record *record)
+{
+    const struct nw_group_check *check = &measured->checks[group];
+
+    record->wrong_elements = check->wrong_elements;
+    if (check->wrong_elements > 0)
+        return report_wrong(check, comm, record);
+    NW_TRY(nw_sampling_report(measured->sampling, group, record));
+    if (record->slowest_rank >= 0)
+        snprintf(record->slowest_host, sizeof record->slowest_host, "%s",
+                 comm->host_names[comm->host_of_rank[record->slowest_rank]]);
+    if (!(record->time_ns.median > 0))
+        return NW_OK;
+    record->algbw_bytes_per_s = (double)record->bytes / record->time_ns.median * 1e9;
+    record->busbw_bytes_per_s = record->algbw_bytes_per_s * bus_factor;
+    return NW_OK;
+}

@@ -1,0 +1,385 @@
+#include "bench/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/units.h"
+#include "bench/case.h"
+
+#define SIZES_MAX          10000
+#define STEP_BYTES_DEFAULT (1u << 20) /* nccl-tests' own, for -f 1 without -i */
+
+static const char *const place_names[] = {"both", "out", "in", NULL};
+static const char *const backend_names[] = {"mpi", "local", NULL};
+static const char *const progress_names[] = {"auto", "off", NULL};
+
+#define FIELD(name) .offset = offsetof(struct nw_plan, name)
+
+/* clang-format off */
+const struct nw_option nw_plan_rows[] = {
+    {.help = "What is measured"},
+    {.name = "minbytes", .key = 'b', .argument = "SIZE", .type = NW_OPTION_BYTES, .min = 1, .max = 1e15,
+     FIELD(min_bytes), .fallback = "8", .unit = "bytes", .help = "smallest size (8); suffixes K M G are binary"},
+    {.name = "maxbytes", .key = 'e', .argument = "SIZE", .type = NW_OPTION_BYTES, .min = 1, .max = 1e15,
+     FIELD(max_bytes), .fallback = "64M", .unit = "bytes", .help = "largest size (64M)"},
+    {.name = "stepfactor", .key = 'f', .argument = "N", .type = NW_OPTION_INT, .min = 1, .max = 1024,
+     FIELD(step_factor), .help = "each size is N times the one before (2); 1: add --stepbytes instead"},
+    {.name = "stepbytes", .key = 'i', .argument = "SIZE", .type = NW_OPTION_BYTES, .min = 1, .max = 1e15,
+     FIELD(step_bytes), .unit = "bytes", .help = "each size is SIZE more than the one before (used without -f, or with -f 1)"},
+    {.name = "cases", .argument = "LIST", .type = NW_OPTION_TEXT, FIELD(cases_text), .fallback = "coll",
+     .help = "coll: a collective over all ranks; pairs: every two ranks; scaling: one host against all; or all (coll)"},
+    {.name = "collectives", .argument = "LIST", .type = NW_OPTION_TEXT, FIELD(collectives_text),
+     .fallback = "all_reduce", .help = "comma-separated, or all (all_reduce)"},
+    {.name = "datatype", .key = 'd', .argument = "LIST", .type = NW_OPTION_TEXT, FIELD(dtype_text),
+     .fallback = "float", .help = "element types, or all (float)"},
+    {.name = "op", .key = 'o', .argument = "LIST", .type = NW_OPTION_TEXT, FIELD(op_text), .fallback = "sum",
+     .help = "reductions: sum, prod, min, max, avg, or all (sum)"},
+    {.name = "root", .key = 'r', .argument = "RANK", .type = NW_OPTION_INT, .min = -1, .max = 1e6, FIELD(root),
+     .fallback = "0", .help = "root of broadcast, reduce, gather, scatter (0); -1: every rank in turn"},
+    {.name = "place", .argument = "WHERE", .type = NW_OPTION_CHOICE, .choices = place_names, FIELD(place_text),
+     .fallback = "both", .help = "out (of place), in (place) or both (both)"},
+    {.name = "piece", .argument = "SIZE", .type = NW_OPTION_BYTES, .min = 1, .max = 1e15, FIELD(piece_bytes),
+     .unit = "bytes", .help = "move larger sizes in pieces of SIZE, one call each"},
+    {.name = "pair-bytes", .argument = "SIZE", .type = NW_OPTION_BYTES, .min = 8, .max = 1e15, FIELD(pair_bytes),
+     .fallback = "4M", .unit = "bytes", .help = "size at which a pair's bandwidth is measured (4M)"},
+    {.name = "cold", .type = NW_OPTION_FLAG, FIELD(cold),
+     .help = "rotate through memory so that small sizes do not come from the cache (IMB and OSU do not; nccl-tests does)"},
+
+    {.help = "How long, how exact"},
+    {.name = "iters", .key = 'n', .argument = "N", .type = NW_OPTION_U64, .min = 1, .max = 1e9, FIELD(iters),
+     .help = "exactly N timed calls a size, in equal samples; without it: until the interval is narrow enough"},
+    {.name = "warmup_iters", .key = 'w', .argument = "N", .type = NW_OPTION_INT, .max = 1e6, FIELD(warmup_iters),
+     .fallback = "1", .help = "calls before the timing (1); the verified call is one of them, and there is always one"},
+    {.name = "check", .key = 'c', .argument = "N", .type = NW_OPTION_INT, .max = 1000, FIELD(check), .fallback = "1",
+     .help = "verified calls before the timing, every element compared (1), and again after it; 0: none"},
+    {.name = "budget", .argument = "TIME", .type = NW_OPTION_DURATION, .min = 1e6, .max = 3.6e12, FIELD(budget_ns),
+     .fallback = "0.2s", .unit = "s", .help = "sampling time of one size (0.2s); --min-samples are always taken"},
+    {.name = "stop-rel-ci", .argument = "X", .type = NW_OPTION_REAL, .min = 1e-6, .max = 1, FIELD(stop_rel_ci),
+     .fallback = "0.02", .help = "stop when the 95 % interval of the median is within +/-X of it (0.02)"},
+    {.name = "min-samples", .argument = "N", .type = NW_OPTION_INT, .min = 1, .max = 512, FIELD(min_samples),
+     .fallback = "6", .help = "fewest samples a size (6: below that no interval reaches 95 %)"},
+    {.name = "timeout", .key = 'T', .argument = "TIME", .type = NW_OPTION_DURATION, .max = 86400e9, FIELD(timeout_ns),
+     .unit = "s", .help = "a step without an answer for so long is given up (from its size at 10 MB/s, and 20 s)"},
+    {.name = "shuffle", .type = NW_OPTION_FLAG, FIELD(shuffle), .help = "sizes in random order"},
+    {.name = "seed", .argument = "N", .type = NW_OPTION_U64, FIELD(seed), .fallback = "1",
+     .help = "of the random order and the test patterns (1)"},
+
+    {.help = "Who measures"},
+    {.name = "backend", .argument = "NAME", .type = NW_OPTION_CHOICE, .choices = backend_names, FIELD(backend),
+     .fallback = "mpi", .help = "mpi: the ranks of an mpirun; local: threads of this process, a double for trying out (mpi)"},
+    {.name = "ranks", .argument = "N", .type = NW_OPTION_INT, .min = 1, .max = 512, FIELD(ranks),
+     .help = "number of threads of --backend local (2)"},
+    {.name = "hosts", .argument = "N", .type = NW_OPTION_INT, .min = 1, .max = 512, FIELD(hosts),
+     .help = "hosts that --backend local pretends (1)"},
+
+    {.help = "Where results go"},
+    {.name = "json-file", .key = 'J', .argument = "FILE", .type = NW_OPTION_TEXT, FIELD(json_file),
+     .help = "write every record to FILE (JSON Lines) as soon as it is measured"},
+    {.name = "out", .argument = "DIR", .type = NW_OPTION_TEXT, FIELD(out_dir), .help = "the same, to DIR/results.jsonl"},
+    {.name = "resume", .type = NW_OPTION_FLAG, FIELD(resume), .help = "go on with the run in that file; what it has is not measured again"},
+    {.name = "json", .type = NW_OPTION_FLAG, FIELD(json), .help = "JSON Lines on standard output instead of the table"},
+    {.name = "progress", .argument = "WHEN", .type = NW_OPTION_CHOICE, .choices = progress_names, FIELD(progress),
+     .fallback = "auto", .help = "auto: a progress line on a terminal; or off (auto)"},
+};
+/* clang-format on */
+const size_t nw_plan_row_count = sizeof nw_plan_rows / sizeof *nw_plan_rows;
+
+/* Where results go and how it is shown: not what is measured. */
+static bool is_output(const struct nw_option *row)
+{
+    static const char *const names[] = {"json-file", "out", "resume", "json", "progress"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(row->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+typedef nw_rc (*add_item)(struct nw_plan *plan, const char *item);
+
+/* Each item of a comma-separated list, through `add`; the error names the option. */
+static nw_rc for_each_item(struct nw_plan *plan, const char *option, const char *list, add_item add)
+{
+    char item[64];
+
+    for (const char *at = list;;) {
+        const size_t length = strcspn(at, ",");
+
+        if (length == 0 || length >= sizeof item)
+            return nw_fail(NW_EUSAGE, "option %s: \"%.80s\" has an %s item; accepted: names with "
+                                      "commas between them, or all",
+                           option, list, length == 0 ? "empty" : "overlong");
+        memcpy(item, at, length);
+        item[length] = '\0';
+        if (add(plan, item) != NW_OK)
+            return nw_fail(NW_EUSAGE, "option %s: %s", option, nw_last_error()->text);
+        if (at[length] == '\0')
+            return NW_OK;
+        at += length + 1;
+    }
+}
+
+static nw_rc add_coll_row(struct nw_plan *plan, const struct nw_coll *coll)
+{
+    for (size_t i = 0; i < plan->coll_count; i++)
+        if (plan->colls[i] == coll)
+            return NW_OK;
+    if (plan->coll_count == NW_PLAN_LIST_MAX)
+        return nw_fail(NW_EUSAGE, "more than %d collectives", NW_PLAN_LIST_MAX);
+    plan->colls[plan->coll_count++] = coll;
+    return NW_OK;
+}
+
+static nw_rc add_coll(struct nw_plan *plan, const char *item)
+{
+    const struct nw_coll *coll;
+
+    if (strcmp(item, "all") == 0) {
+        for (size_t i = 0; i < nw_coll_count; i++)
+            NW_TRY(add_coll_row(plan, &nw_colls[i]));
+        return NW_OK;
+    }
+    NW_TRY(nw_coll_parse(item, &coll));
+    return add_coll_row(plan, coll);
+}
+
+static void add_dtype_once(struct nw_plan *plan, nw_dtype type)
+{
+    for (size_t i = 0; i < plan->dtype_count; i++)
+        if (plan->dtypes[i] == type)
+            return;
+    plan->dtypes[plan->dtype_count++] = type;
+}
+
+static nw_rc add_dtype(struct nw_plan *plan, const char *item)
+{
+    nw_dtype type;
+
+    if (strcmp(item, "all") == 0) {
+        for (int every = 0; every < NW_DTYPE_COUNT; every++)
+            add_dtype_once(plan, (nw_dtype)every);
+        return NW_OK;
+    }
+    NW_TRY(nw_dtype_parse(item, &type));
+    add_dtype_once(plan, type);
+    return NW_OK;
+}
+
+static void add_op_once(struct nw_plan *plan, nw_redop op)
+{
+    for (size_t i = 0; i < plan->op_count; i++)
+        if (plan->ops[i] == op)
+            return;
+    plan->ops[plan->op_count++] = op;
+}
+
+static nw_rc add_op(struct nw_plan *plan, const char *item)
+{
+    nw_redop op;
+
+    if (strcmp(item, "all") == 0) {
+        for (int every = 0; every < NW_REDOP_COUNT; every++)
+            add_op_once(plan, (nw_redop)every);
+        return NW_OK;
+    }
+    NW_TRY(nw_redop_parse(item, &op));
+    add_op_once(plan, op);
+    return NW_OK;
+}
+
+static nw_rc add_case(struct nw_plan *plan, const char *item)
+{
+    const char *names[NW_PLAN_LIST_MAX] = {NULL};
+    char accepted[256];
+
+    for (size_t i = 0; i < nw_case_count; i++) {
+        names[i] = nw_cases[i].name;
+        if (strcmp(item, "all") == 0 || strcmp(item, nw_cases[i].name) == 0)
+            plan->cases |= 1u << i;
+        if (strcmp(item, nw_cases[i].name) == 0)
+            return NW_OK;
+    }
+    if (strcmp(item, "all") == 0)
+        return NW_OK;
+    return nw_fail(NW_EUSAGE, "unknown case \"%s\"; accepted: %s, all", item,
+                   nw_join_names(accepted, sizeof accepted, names));
+}
+
+static nw_rc resolve_sizes(struct nw_plan *plan)
+{
+    char min[32], max[32];
+
+    if (plan->min_bytes > plan->max_bytes)
+        return nw_fail(NW_EUSAGE,
+                       "option -b (--minbytes): %s is above -e (--maxbytes) %s; accepted: at most "
+                       "the largest size",
+                       nw_format_bytes(min, plan->min_bytes), nw_format_bytes(max, plan->max_bytes));
+    if (plan->step_factor == 0 && plan->step_bytes == 0)
+        plan->step_factor = 2;
+    if (plan->step_factor <= 1 && plan->step_bytes == 0)
+        plan->step_bytes = STEP_BYTES_DEFAULT;
+    if (plan->step_factor <= 1 &&
+        (plan->max_bytes - plan->min_bytes) / plan->step_bytes >= SIZES_MAX)
+        return nw_fail(NW_EUSAGE,
+                       "option -i (--stepbytes): %llu bytes from %s to %s are more than %d sizes; "
+                       "take a larger step",
+                       (unsigned long long)plan->step_bytes, nw_format_bytes(min, plan->min_bytes),
+                       nw_format_bytes(max, plan->max_bytes), SIZES_MAX);
+    return NW_OK;
+}
+
+static nw_rc resolve_backend(struct nw_plan *plan)
+{
+    const bool local = strcmp(plan->backend, "local") == 0;
+
+    if (!local && (plan->ranks > 0 || plan->hosts > 0))
+        return nw_fail(NW_EUSAGE, "option --%s is for --backend local; the ranks of --backend mpi "
+                                  "are those of mpirun -np N",
+                       plan->ranks > 0 ? "ranks" : "hosts");
+    if (!local)
+        return NW_OK;
+    if (plan->ranks == 0)
+        plan->ranks = plan->hosts > 2 ? plan->hosts : 2;
+    if (plan->hosts == 0)
+        plan->hosts = 1;
+    if (plan->hosts > plan->ranks)
+        return nw_fail(NW_EUSAGE, "option --hosts: %d hosts for %d ranks; accepted: 1 to %d",
+                       plan->hosts, plan->ranks, plan->ranks);
+    return NW_OK;
+}
+
+nw_rc nw_plan_resolve(struct nw_plan *plan)
+{
+    plan->cases = 0;
+    plan->coll_count = plan->dtype_count = plan->op_count = 0;
+    NW_TRY(for_each_item(plan, "--cases", plan->cases_text, add_case));
+    NW_TRY(for_each_item(plan, "--collectives", plan->collectives_text, add_coll));
+    NW_TRY(for_each_item(plan, "-d (--datatype)", plan->dtype_text, add_dtype));
+    NW_TRY(for_each_item(plan, "-o (--op)", plan->op_text, add_op));
+    plan->places = strcmp(plan->place_text, "out") == 0  ? NW_PLACE_OUT
+                   : strcmp(plan->place_text, "in") == 0 ? NW_PLACE_IN
+                                                         : NW_PLACE_OUT | NW_PLACE_IN;
+    NW_TRY(resolve_sizes(plan));
+    if (plan->json_file != NULL && plan->out_dir != NULL)
+        return nw_fail(NW_EUSAGE, "options -J (--json-file) and --out both say where results go; "
+                                  "give one of them");
+    if (plan->resume && plan->json_file == NULL && plan->out_dir == NULL)
+        return nw_fail(NW_EUSAGE, "option --resume needs the file to go on with: -J FILE or --out "
+                                  "DIR");
+    return resolve_backend(plan);
+}
+
+static uint64_t next_size(const struct nw_plan *plan, uint64_t bytes)
+{
+    if (plan->step_factor > 1)
+        return bytes > UINT64_MAX / (uint64_t)plan->step_factor
+                   ? UINT64_MAX
+                   : bytes * (uint64_t)plan->step_factor;
+    return bytes > UINT64_MAX - plan->step_bytes ? UINT64_MAX : bytes + plan->step_bytes;
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* Fisher-Yates. */
+void nw_plan_order(const struct nw_plan *plan, uint64_t *sizes, size_t count)
+{
+    uint64_t state = plan->seed;
+
+    for (size_t i = count; plan->shuffle && i > 1; i--) {
+        const size_t other = (size_t)(next_random(&state) % i);
+        const uint64_t size = sizes[i - 1];
+
+        sizes[i - 1] = sizes[other];
+        sizes[other] = size;
+    }
+}
+
+nw_rc nw_plan_sizes(const struct nw_plan *plan, uint64_t **sizes_out, size_t *count_out)
+{
+    size_t count = 0;
+    uint64_t *sizes;
+
+    for (uint64_t bytes = plan->min_bytes; bytes <= plan->max_bytes; bytes = next_size(plan, bytes))
+        count++;
+    sizes = calloc(count, sizeof *sizes);
+    if (sizes == NULL)
+        return nw_fail(NW_ENOMEM, "no memory for %zu sizes", count);
+    count = 0;
+    for (uint64_t bytes = plan->min_bytes; bytes <= plan->max_bytes; bytes = next_size(plan, bytes))
+        sizes[count++] = bytes;
+    *sizes_out = sizes;
+    *count_out = count;
+    return NW_OK;
+}
+
+static nw_rc set_field(json_t *object, const struct nw_option *row, const struct nw_plan *plan)
+{
+    const void *field = (const char *)plan + row->offset;
+
+    switch (row->type) {
+    case NW_OPTION_FLAG:
+    case NW_OPTION_BOOL:
+        return nw_json_set_bool(object, row->name, *(const bool *)field);
+    case NW_OPTION_INT:
+        return nw_json_set_int(object, row->name, *(const int *)field);
+    case NW_OPTION_U64:
+    case NW_OPTION_BYTES:
+        return nw_json_set_u64(object, row->name, *(const uint64_t *)field);
+    case NW_OPTION_DURATION: /* seconds, as the option takes a bare number */
+        return nw_json_set_real(object, row->name, *(const double *)field / 1e9);
+    case NW_OPTION_REAL:
+    case NW_OPTION_COUNT:
+        return nw_json_set_real(object, row->name, *(const double *)field);
+    default:
+        return nw_json_set_text(object, row->name, *(const char *const *)field);
+    }
+}
+
+nw_rc nw_plan_to_json(const struct nw_plan *plan, json_t **json_out)
+{
+    json_t *object = json_object();
+
+    if (object == NULL)
+        return nw_fail(NW_ENOMEM, "no memory for the plan");
+    for (size_t i = 0; i < nw_plan_row_count; i++) {
+        nw_rc rc;
+
+        if (nw_plan_rows[i].name == NULL || is_output(&nw_plan_rows[i]))
+            continue;
+        rc = set_field(object, &nw_plan_rows[i], plan);
+        if (rc != NW_OK) {
+            json_decref(object);
+            return rc;
+        }
+    }
+    *json_out = object;
+    return NW_OK;
+}
+
+/* FNV-1a. */
+uint64_t nw_plan_hash(const struct nw_plan *plan)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    char text[256];
+
+    for (size_t i = 0; i < nw_plan_row_count; i++) {
+        if (nw_plan_rows[i].name == NULL || is_output(&nw_plan_rows[i]))
+            continue;
+        nw_option_text(&nw_plan_rows[i], plan, text, sizeof text);
+        for (const char *at = text; ; at++) {
+            hash = (hash ^ (unsigned char)*at) * 0x100000001b3u;
+            if (*at == '\0')
+                break;
+        }
+    }
+    return hash;
+}

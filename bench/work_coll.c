@@ -1,0 +1,211 @@
+#include "bench/work_coll.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PAGE_BYTES 4096u
+
+static uint64_t page_up(uint64_t bytes)
+{
+    return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+struct cursor { /* how far the pieces have come */
+    uint64_t done, send, recv;
+};
+
+/* The next piece as a call of its own, with its own place in the buffers. */
+static bool next_piece(const struct nw_coll_work *work, uint64_t slot, struct cursor *at,
+                       struct nw_call *call_out)
+{
+    const uint64_t left = work->bytes - at->done;
+    struct nw_call call = work->call;
+
+    if (left == 0)
+        return false;
+    call.shape = nw_coll_shape(call.coll, left < work->piece_bytes ? left : work->piece_bytes,
+                               call.dtype, work->comm->rank_count);
+    if (call.shape.count == 0)
+        return false;
+    if (work->send != NULL && work->recv != NULL) /* else only sizes are asked for */
+        nw_call_place(&call, work->comm->rank, work->send + slot * work->send_stride + at->send,
+                      work->recv + slot * work->recv_stride + at->recv);
+    at->done += call.shape.bytes;
+    at->send += call.shape.send_bytes;
+    at->recv += call.shape.recv_bytes;
+    *call_out = call;
+    return true;
+}
+
+static nw_rc call_pieces(const struct nw_work *base, uint64_t index)
+{
+    const struct nw_coll_work *work = (const struct nw_coll_work *)base;
+    struct cursor at = {0};
+    struct nw_call call;
+
+    while (next_piece(work, index % work->slot_count, &at, &call))
+        NW_TRY(work->comm->ops->call(work->comm, &call));
+    return NW_OK;
+}
+
+static void fill_pieces(const struct nw_work *base, uint64_t round)
+{
+    const struct nw_coll_work *work = (const struct nw_coll_work *)base;
+    struct cursor at = {0};
+    struct nw_call call;
+
+    while (next_piece(work, 0, &at, &call))
+        nw_oracle_fill(&call, work->comm->rank, work->comm->rank_count, round);
+}
+
+static uint64_t check_pieces(const struct nw_work *base, uint64_t round,
+                             struct nw_wrong *first_out)
+{
+    const struct nw_coll_work *work = (const struct nw_coll_work *)base;
+    const size_t element_bytes = nw_dtype_bytes(work->call.dtype);
+    struct cursor at = {0};
+    struct nw_call call;
+    uint64_t wrong = 0, before = 0;
+
+    while (next_piece(work, 0, &at, &call)) {
+        struct nw_wrong first;
+        const uint64_t count =
+            nw_oracle_check(&call, work->comm->rank, work->comm->rank_count, round, &first);
+
+        if (count > 0 && wrong == 0) {
+            *first_out = first;
+            first_out->index += before;
+        }
+        wrong += count;
+        before = at.recv / element_bytes;
+    }
+    return wrong;
+}
+
+/* What the pieces add up to: less than asked for, where the last one is too small to share out. */
+static uint64_t sum_of_pieces(struct nw_coll_work *work)
+{
+    struct cursor at = {0};
+    struct nw_call call;
+
+    while (next_piece(work, 0, &at, &call))
+        continue;
+    return at.done;
+}
+
+static void set_slots(struct nw_coll_work *work, const struct nw_bench *bench)
+{
+    uint64_t send_bytes, recv_bytes, send_slots, recv_slots;
+
+    work->slot_count = 1;
+    if (!bench->plan->cold || bench->send == NULL)
+        return;
+    nw_coll_work_buffers(work, &send_bytes, &recv_bytes);
+    work->send_stride = page_up(send_bytes);
+    work->recv_stride = page_up(recv_bytes);
+    send_slots = send_bytes > 0 ? bench->send_bytes / work->send_stride : UINT64_MAX;
+    recv_slots = recv_bytes > 0 ? bench->recv_bytes / work->recv_stride : UINT64_MAX;
+    work->slot_count = send_slots < recv_slots ? send_slots : recv_slots;
+    if (work->slot_count == 0)
+        work->slot_count = 1;
+}
+
+struct nw_coll_work nw_coll_work_of(const struct nw_bench *bench, struct nw_comm *comm,
+                                    const struct nw_call *call, uint64_t bytes,
+                                    uint64_t piece_bytes)
+{
+    struct nw_coll_work work = {
+        .work = {.call = call_pieces,
+                 .fill = fill_pieces,
+                 .check = check_pieces,
+                 .result_stays = !call->in_place},
+        .comm = comm,
+        .call = *call,
+        .bytes = bytes,
+        .piece_bytes = piece_bytes == 0 || piece_bytes > bytes ? bytes : piece_bytes,
+        .send = bench->send,
+        .recv = bench->recv,
+        .slot_count = 1,
+    };
+
+    work.bytes = sum_of_pieces(&work);
+    set_slots(&work, bench);
+    return work;
+}
+
+void nw_coll_work_buffers(const struct nw_coll_work *work, uint64_t *send_bytes_out,
+                          uint64_t *recv_bytes_out)
+{
+    const struct nw_shape shape = nw_coll_shape(work->call.coll, work->bytes, work->call.dtype,
+                                                work->comm->rank_count);
+    const bool in_place = work->call.in_place;
+
+    *send_bytes_out = in_place && shape.send_bytes <= shape.recv_bytes ? 0 : shape.send_bytes;
+    *recv_bytes_out = in_place && shape.recv_bytes < shape.send_bytes ? 0 : shape.recv_bytes;
+}
+
+/* nw_variant.root where there is none; a call ignores it. */
+#define NO_ROOT 0
+
+nw_rc nw_for_each_variant(struct nw_bench *bench, int rank_count,
+                          nw_rc (*run)(struct nw_bench *bench, const struct nw_variant *variant))
+{
+    const struct nw_plan *plan = bench->plan;
+
+    if (plan->root >= rank_count)
+        return nw_fail(NW_EUSAGE, "option -r (--root): %d is no rank; accepted: -1 (every rank in "
+                                  "turn), 0 to %d",
+                       plan->root, rank_count - 1);
+    for (size_t coll = 0; coll < plan->coll_count; coll++) {
+        const unsigned flags = plan->colls[coll]->flags;
+        const size_t op_count = flags & NW_COLL_REDUCES ? plan->op_count : 1;
+        const bool every_root = flags & NW_COLL_ROOTED && plan->root < 0;
+        const int first_root = flags & NW_COLL_ROOTED && plan->root > 0 ? plan->root : NO_ROOT;
+        const int root_count = every_root ? rank_count : 1;
+
+        for (size_t dtype = 0; dtype < plan->dtype_count; dtype++)
+            for (size_t op = 0; op < op_count; op++)
+                for (int root = first_root; root < first_root + root_count; root++)
+                    NW_TRY(run(bench, &(const struct nw_variant){.coll = plan->colls[coll],
+                                                                 .dtype = plan->dtypes[dtype],
+                                                                 .op = plan->ops[op],
+                                                                 .root = root}));
+    }
+    return NW_OK;
+}
+
+void nw_variant_identity(const struct nw_variant *variant, struct nw_record *record)
+{
+    const unsigned flags = variant->coll->flags;
+
+    snprintf(record->collective, sizeof record->collective, "%s", variant->coll->name);
+    snprintf(record->dtype, sizeof record->dtype, "%s", nw_dtype_name(variant->dtype));
+    snprintf(record->op, sizeof record->op, "%s",
+             flags & NW_COLL_REDUCES ? nw_redop_name(variant->op) : "none");
+    record->root = flags & NW_COLL_ROOTED ? variant->root : -1;
+}
+
+nw_rc nw_variant_sizes(const struct nw_bench *bench, const struct nw_variant *variant,
+                       int rank_count, uint64_t **sizes_out, size_t *count_out,
+                       size_t *left_out_out)
+{
+    uint64_t *sizes = calloc(bench->size_count, sizeof *sizes);
+    size_t count = 0, left_out = 0;
+
+    if (sizes == NULL)
+        return nw_fail(NW_ENOMEM, "no memory for %zu sizes", bench->size_count);
+    for (size_t i = 0; i < bench->size_count; i++) {
+        const struct nw_shape shape =
+            nw_coll_shape(variant->coll, bench->sizes[i], variant->dtype, rank_count);
+
+        if (shape.count == 0)
+            left_out++;
+        else if (count == 0 || sizes[count - 1] != shape.bytes)
+            sizes[count++] = shape.bytes;
+    }
+    nw_plan_order(bench->plan, sizes, count);
+    *sizes_out = sizes;
+    *count_out = count;
+    *left_out_out = left_out;
+    return NW_OK;
+}
