@@ -1,7 +1,104 @@
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/json.h"
+#include "base/units.h"
 #include "cli/cli.h"
+#include "results/quote.h"
+
+struct quote_options {
+    bool force, json;
+};
+
+static const struct nw_option rows[] = {
+    {.name = "force",
+     .key = 'f',
+     .type = NW_OPTION_FLAG,
+     .offset = offsetof(struct quote_options, force),
+     .help = "init: overwrite FILE"},
+    {.name = "json",
+     .type = NW_OPTION_FLAG,
+     .offset = offsetof(struct quote_options, json),
+     .help = "check: print the quote as JSON, in base units"},
+};
+
+static nw_rc init(const char *path, bool force)
+{
+    struct nw_atomic_file *file;
+
+    if (path == NULL || strcmp(path, "-") == 0) {
+        NW_TRY(nw_quote_template(stdout));
+        return nw_cli_finish_stdout();
+    }
+    if (!force && access(path, F_OK) == 0)
+        return nw_fail(NW_EUSAGE,
+                       "%s: is there already; give another name, or --force to overwrite", path);
+    NW_TRY(nw_atomic_open(path, &file));
+    if (nw_quote_template(nw_atomic_stream(file)) != NW_OK) {
+        nw_atomic_abandon(file);
+        return nw_fail(NW_EIO, "%s: cannot write: %s", path, strerror(errno));
+    }
+    NW_TRY(nw_atomic_commit(file));
+    printf("%s: fill in what the vendor promises, then: nodeworth audit --quote %s\n", path, path);
+    return nw_cli_finish_stdout();
+}
+
+static nw_rc check(const char *path, bool json)
+{
+    struct nw_quote quote;
+    json_t *root;
+    size_t count = 0;
+
+    NW_TRY(nw_quote_read(path, &quote));
+    if (json) {
+        NW_TRY(nw_quote_to_json(&quote, &root));
+        const nw_rc rc = nw_json_print(stdout, root);
+
+        json_decref(root);
+        NW_TRY(rc);
+        return nw_cli_finish_stdout();
+    }
+    for (size_t i = 0; i < nw_quote_row_count; i++)
+        count += quote.lines[i] > 0;
+    printf("%s: good; %zu of %zu keys are set\n", path, count, nw_quote_row_count);
+    return nw_cli_finish_stdout();
+}
 
 int nw_cmd_quote(int argc, char **argv)
 {
-    (void)argc, (void)argv;
-    return nw_cli_fail(nw_fail(NW_ENOTSUP, "not written yet"));
+    static const char *const verbs[] = {"init", "check", NULL};
+    struct quote_options options;
+    struct nw_cli cli = {
+        .arguments = "init [FILE] | check FILE",
+        .doc = "Write a commented template of a vendor's quote, or check a quote.",
+        .rows = rows,
+        .row_count = sizeof rows / sizeof rows[0],
+        .target = &options,
+        .min_arguments = 1,
+        .max_arguments = 2,
+    };
+    nw_rc rc = nw_cli_parse(&cli, argc, argv, true);
+
+    if (rc != NW_OK)
+        return nw_cli_fail(rc);
+    const char *verb = cli.positional[0];
+    const char *path = cli.positional_count > 1 ? cli.positional[1] : NULL;
+
+    if (strcmp(verb, "init") == 0) {
+        rc = init(path, options.force);
+    } else if (strcmp(verb, "check") == 0 && path != NULL) {
+        rc = check(path, options.json);
+    } else if (strcmp(verb, "check") == 0) {
+        rc = nw_fail(NW_EUSAGE, "check: which FILE? expected: quote check FILE");
+    } else {
+        const char *nearest = nw_nearest_name(verb, verbs);
+
+        rc = nw_fail(NW_EUSAGE, "unknown action \"%.40s\"%s%s%s accepted: init, check", verb,
+                     nearest != NULL ? "; did you mean \"" : ";", nearest != NULL ? nearest : "",
+                     nearest != NULL ? "\"?" : "");
+    }
+    return rc == NW_OK ? 0 : nw_cli_fail(rc);
 }
