@@ -39,13 +39,27 @@ typedef enum {
         NW_NODE_KIND_COUNT
 } nw_node_kind;
 
-typedef enum { NW_LINK_PCI, NW_LINK_NVLINK, NW_LINK_OTHER } nw_link_kind;
+/* X(enumerator, key in JSON, title for people) */
+#define NW_LINK_KIND_MAP(X)                                                                        \
+    X(NW_LINK_PCI, "pci", "PCIe")                                                                  \
+    X(NW_LINK_NVLINK, "nvlink", "NVLink")                                                          \
+    X(NW_LINK_OTHER, "other", "link")                                                              \
+    X(NW_LINK_XGMI, "xgmi", "XGMI")
+
+typedef enum {
+#define X(kind, key, title) kind,
+    NW_LINK_KIND_MAP(X)
+#undef X
+        NW_LINK_KIND_COUNT
+} nw_link_kind;
 
 struct nw_topo_node {
     nw_node_kind kind;
-    int parent;         /* index of the node above it; -1: the machine itself */
+    int parent;         /* index of the node above it, always smaller than its own; -1: the machine
+                           itself (index 0) */
     char name[64];      /* "package0" "numa1" "gpu0" "mlx5_0" "eth0" "nvme0n1" */
-    char model[128];    /* "NVIDIA H100 80GB HBM3", CPU model, disk model; "": unknown */
+    char model[128];    /* "NVIDIA H100 80GB HBM3", CPU model, disk model; NUMA node: "" RAM, "GPU
+                           memory", "persistent memory"; machine: product name; "": unknown */
     char pci[16];       /* "0000:17:00.0"; "": not a PCI device */
     uint32_t pci_class; /* 0x0302 = 3D controller; 0: unknown */
     uint32_t pci_vendor, pci_device;
@@ -54,8 +68,13 @@ struct nw_topo_node {
     uint64_t memory_bytes;    /* NUMA: RAM; GPU: VRAM; disk: capacity; 0: unknown */
     double link_bytes_per_s;  /* PCI devices: the link as it runs now, one way, payload ceiling; 0:
                                  unknown */
-    double rate_bits_per_s;   /* NIC: port rate; 0: unknown */
-    char fabric[16];   /* NIC: "ethernet" "infiniband" "roce" "cxi" "efa" "iwarp"; "": unknown */
+    double link_max_bytes_per_s; /* the same at the best speed and width that both ends can do (an
+                                    idle GPU runs its link slower); 0: unknown */
+    int link_lanes, link_max_lanes; /* PCIe width now and at best; 0: unknown */
+    double rate_bits_per_s;         /* NIC: summed over its active ports; 0: unknown */
+    int port_up;       /* NIC: 1 a port is active, 0 none is, -1 unknown (and every other kind) */
+    char fabric[16];   /* NIC: "ethernet" "infiniband" "roce" "cxi" "efa" "iwarp" "omnipath" "wifi";
+                          "": unknown */
     char os_names[96]; /* every OS device of this PCI device, blank-separated: "mlx5_0 ib0", "cuda0
                           nvml0" */
 };
@@ -76,7 +95,10 @@ enum { /* nw_topo.sources */
 
 enum {                        /* nw_topo.gaps: what the source could not tell */
        NW_TOPO_NO_IO = 1,     /* no I/O objects at all: GPUs, NICs, disks are unknown, not absent */
-       NW_TOPO_NO_NVLINK = 2, /* NVIDIA GPUs seen, but no NVLink information: unknown, not absent */
+       NW_TOPO_NO_NVLINK = 2, /* several NVIDIA GPUs seen, but no NVLink information: unknown, not
+                                 absent */
+       NW_TOPO_RESTRICTED = 4, /* some hardware threads are offline or not allowed to the process
+                                  that looked: the cores and memory shown may be a part */
 };
 
 struct nw_topo {
@@ -89,7 +111,9 @@ struct nw_topo {
     size_t link_count;
     unsigned sources, gaps;
     int core_count, pu_count, package_count, numa_count;
-    uint64_t memory_bytes;
+    int pu_allowed_count;        /* hardware threads this process may use; 0: unknown */
+    int pu_complete_count;       /* with those that are offline or hidden; 0: unknown */
+    uint64_t memory_bytes;       /* RAM; GPU memory and persistent memory are not in it */
     struct nw_findings findings; /* conflicts and gaps in words */
 };
 
@@ -97,6 +121,9 @@ nw_rc nw_topo_read_live(struct nw_topo **topo_out);
 /* Own JSON (from --save) or hwloc XML version 1, 2 or 3, decided by content. NW_EUSAGE with file
  * and reason. */
 nw_rc nw_topo_read_file(const char *path, struct nw_topo **topo_out);
+/* The same from memory; `what` words the errors and becomes the source. */
+nw_rc nw_topo_read_data(const char *data, size_t length, const char *what,
+                        struct nw_topo **topo_out);
 nw_rc nw_topo_to_json(const struct nw_topo *topo, json_t **json_out);
 nw_rc nw_topo_from_json(const json_t *json, const char *what, struct nw_topo **topo_out);
 nw_rc nw_topo_save(const struct nw_topo *topo, const char *path);
@@ -108,5 +135,31 @@ const struct nw_topo_node *nw_topo_nth(const struct nw_topo *topo, nw_node_kind 
 bool nw_topo_is_nvidia(const struct nw_topo_node *node);
 const char *nw_node_kind_key(nw_node_kind kind);
 const char *nw_node_kind_title(nw_node_kind kind);
+const char *nw_link_kind_key(nw_link_kind kind);
+const char *nw_link_kind_title(nw_link_kind kind);
+/* The link between two nodes (indexes, in any order), NULL when there is none of that kind. */
+const struct nw_topo_link *nw_topo_link_between(const struct nw_topo *topo, nw_link_kind kind,
+                                                int a, int b);
+/* How two nodes are joined over PCIe, nearest first. */
+#define NW_PATH_MAP(X)                                                                             \
+    X(NW_PATH_SAME, "same", "the same device")                                                     \
+    X(NW_PATH_SWITCH, "switch", "below one PCIe switch")                                           \
+    X(NW_PATH_ROOT, "root", "below one PCIe host bridge")                                          \
+    X(NW_PATH_NUMA, "numa", "on one NUMA node")                                                    \
+    X(NW_PATH_PACKAGE, "package", "on one package")                                                \
+    X(NW_PATH_MACHINE, "machine", "across packages, or place unknown")
+
+typedef enum {
+#define X(path, key, title) path,
+    NW_PATH_MAP(X)
+#undef X
+        NW_PATH_COUNT
+} nw_path;
+nw_path nw_topo_path(const struct nw_topo *topo, int a, int b);
+const char *nw_path_key(nw_path path);
+const char *nw_path_title(nw_path path);
+/* The nearest node of a kind (nearest path, then lowest index), -1 when there is none. GPU to NIC
+ * affinity: nw_topo_nearest(topo, gpu, NW_NODE_NIC, &path). `path_out` may be NULL. */
+int nw_topo_nearest(const struct nw_topo *topo, int from, nw_node_kind kind, nw_path *path_out);
 
 #endif

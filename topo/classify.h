@@ -1,0 +1,30 @@
+/* Private to topo/. What a PCI or OS device is, from its class, vendor, OS devices and facts. */
+#ifndef NW_TOPO_CLASSIFY_H
+#define NW_TOPO_CLASSIFY_H
+
+#include "topo/read.h"
+
+struct nw_device {
+    nw_node_kind kind; /* GPU, NIC, DISK, PCI */
+    int object;        /* the PCI device, or the OS device itself where it has none */
+    int *osdevs;       /* raw indexes of its OS devices; owned */
+    size_t osdev_count;
+};
+
+/* Devices worth a node, sorted: GPUs, NICs, disks, others, each by PCI address. */
+nw_rc nw_find_devices(const struct nw_raw *raw, struct nw_device **devices_out, size_t *count_out);
+void nw_devices_free(struct nw_device *devices, size_t count);
+/* Name, model, memory, fabric, port state, OS names; not the PCI fields. */
+void nw_describe_device(const struct nw_raw *raw, const struct nw_device *device,
+                        struct nw_topo_node *node);
+/* "NVIDIA GH100 [H200 SXM 141GB]", "1e0f:0014" when the names are not given, "" for none. */
+void nw_describe_pci(const struct nw_raw *raw, int object, char *text, size_t size);
+
+/* OS index of the NUMA node an object is near; -1: unknown, or several. */
+int nw_raw_numa(const struct nw_raw *raw, int object);
+/* What a NUMA node's memory is: "" RAM, "GPU memory", "persistent memory". */
+const char *nw_raw_memory_kind(const struct nw_raw *raw, int object);
+/* Copy with runs of blanks made one and none at the ends. */
+void nw_squeeze(const char *from, char *to, size_t size);
+
+#endif

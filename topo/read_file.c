@@ -1,0 +1,82 @@
+/* A file: own JSON or hwloc XML, by its first character. */
+#include "topo/read.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io.h"
+
+static nw_rc read_xml(const char *data, size_t length, const char *what, struct nw_topo **topo_out)
+{
+    struct nw_topo *topo = NULL;
+    struct nw_raw raw;
+    nw_rc rc;
+
+    nw_raw_init(&raw);
+    rc = nw_raw_from_xml(data, length, what, &raw);
+    if (rc == NW_OK)
+        rc = nw_topo_build(&raw, &topo);
+    nw_raw_free(&raw);
+    if (rc == NW_OK) {
+        nw_topo_clean(topo);
+        rc = nw_topo_judge(topo);
+    }
+    if (rc != NW_OK) {
+        nw_topo_free(topo);
+        return rc;
+    }
+    *topo_out = topo;
+    return NW_OK;
+}
+
+static nw_rc read_json(const char *data, size_t length, const char *what, struct nw_topo **topo_out)
+{
+    json_error_t error;
+    json_t *root = json_loadb(data, length, JSON_REJECT_DUPLICATES, &error);
+    nw_rc rc;
+
+    if (root == NULL)
+        return nw_fail(NW_EUSAGE, "%s:%d:%d: not valid JSON: %s", what,
+                       error.line > 0 ? error.line : 1, error.column > 0 ? error.column : 1,
+                       error.text);
+    rc = nw_topo_from_json(root, what, topo_out);
+    json_decref(root);
+    return rc;
+}
+
+nw_rc nw_topo_read_data(const char *data, size_t length, const char *what,
+                        struct nw_topo **topo_out)
+{
+    static const char utf8_mark[] = "\xef\xbb\xbf";
+    size_t start = 0;
+
+    if (length >= 3 && memcmp(data, utf8_mark, 3) == 0)
+        start = 3;
+    while (start < length && strchr(" \t\r\n", data[start]) != NULL && data[start] != '\0')
+        start++;
+    if (start == length)
+        return nw_fail(NW_EUSAGE,
+                       "%s: is empty; expected JSON of nodeworth topo --save, or hwloc "
+                       "XML",
+                       what);
+    if (data[start] == '{')
+        return read_json(data + start, length - start, what, topo_out);
+    if (data[start] == '<')
+        return read_xml(data + start, length - start, what, topo_out);
+    return nw_fail(NW_EUSAGE,
+                   "%s: neither JSON nor XML in UTF-8; expected JSON of nodeworth topo "
+                   "--save, or hwloc XML (lstopo FILE.xml)",
+                   what);
+}
+
+nw_rc nw_topo_read_file(const char *path, struct nw_topo **topo_out)
+{
+    char *data;
+    size_t length;
+    nw_rc rc;
+
+    NW_TRY(nw_file_read(path, NW_TOPO_MAX_FILE_BYTES, &data, &length));
+    rc = nw_topo_read_data(data, length, path, topo_out);
+    free(data);
+    return rc;
+}

@@ -1,0 +1,154 @@
+#include "topo/topo.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *key, *title;
+} node_kinds[] =
+    {
+#define X(kind, key_text, title_text) [kind] = {key_text, title_text},
+        NW_NODE_KIND_MAP(X)
+#undef X
+},
+  link_kinds[] =
+      {
+#define X(kind, key_text, title_text) [kind] = {key_text, title_text},
+          NW_LINK_KIND_MAP(X)
+#undef X
+},
+  paths[] = {
+#define X(path, key_text, title_text) [path] = {key_text, title_text},
+      NW_PATH_MAP(X)
+#undef X
+};
+
+void nw_topo_free(struct nw_topo *topo)
+{
+    if (topo == NULL)
+        return;
+    free(topo->nodes);
+    free(topo->links);
+    nw_findings_free(&topo->findings);
+    free(topo);
+}
+
+int nw_topo_count(const struct nw_topo *topo, nw_node_kind kind)
+{
+    int count = 0;
+
+    for (size_t i = 0; i < topo->node_count; i++)
+        count += topo->nodes[i].kind == kind;
+    return count;
+}
+
+const struct nw_topo_node *nw_topo_nth(const struct nw_topo *topo, nw_node_kind kind, int index)
+{
+    for (size_t i = 0; i < topo->node_count; i++)
+        if (topo->nodes[i].kind == kind && index-- == 0)
+            return &topo->nodes[i];
+    return NULL;
+}
+
+bool nw_topo_is_nvidia(const struct nw_topo_node *node)
+{
+    /* An integrated GPU is no PCI device; then its OS devices tell. */
+    return node->pci_vendor == 0x10de ||
+           (node->kind == NW_NODE_GPU && node->pci_vendor == 0 &&
+            (strncmp(node->os_names, "cuda", 4) == 0 || strncmp(node->os_names, "nvml", 4) == 0));
+}
+
+const char *nw_node_kind_key(nw_node_kind kind)
+{
+    return (unsigned)kind < NW_NODE_KIND_COUNT ? node_kinds[kind].key : "";
+}
+
+const char *nw_node_kind_title(nw_node_kind kind)
+{
+    return (unsigned)kind < NW_NODE_KIND_COUNT ? node_kinds[kind].title : "";
+}
+
+const char *nw_link_kind_key(nw_link_kind kind)
+{
+    return (unsigned)kind < NW_LINK_KIND_COUNT ? link_kinds[kind].key : "";
+}
+
+const char *nw_link_kind_title(nw_link_kind kind)
+{
+    return (unsigned)kind < NW_LINK_KIND_COUNT ? link_kinds[kind].title : "";
+}
+
+const char *nw_path_key(nw_path path)
+{
+    return (unsigned)path < NW_PATH_COUNT ? paths[path].key : "";
+}
+
+const char *nw_path_title(nw_path path)
+{
+    return (unsigned)path < NW_PATH_COUNT ? paths[path].title : "";
+}
+
+const struct nw_topo_link *nw_topo_link_between(const struct nw_topo *topo, nw_link_kind kind,
+                                                int a, int b)
+{
+    for (size_t i = 0; i < topo->link_count; i++) {
+        const struct nw_topo_link *link = &topo->links[i];
+
+        if (link->kind == kind &&
+            ((link->a == a && link->b == b) || (link->a == b && link->b == a)))
+            return link;
+    }
+    return NULL;
+}
+
+/* The deepest node above both; parents have smaller indexes than their children. */
+static int common_ancestor(const struct nw_topo *topo, int a, int b)
+{
+    while (a != b && a >= 0 && b >= 0) {
+        if (a > b)
+            a = topo->nodes[a].parent;
+        else
+            b = topo->nodes[b].parent;
+    }
+    return a == b && a >= 0 ? a : 0;
+}
+
+nw_path nw_topo_path(const struct nw_topo *topo, int a, int b)
+{
+    const struct nw_topo_node *node = &topo->nodes[common_ancestor(topo, a, b)];
+
+    if (a == b ||
+        (topo->nodes[a].pci[0] != '\0' && strcmp(topo->nodes[a].pci, topo->nodes[b].pci) == 0))
+        return NW_PATH_SAME;
+    switch (node->kind) {
+    case NW_NODE_BRIDGE:
+        return node->pci[0] != '\0' ? NW_PATH_SWITCH : NW_PATH_ROOT;
+    case NW_NODE_NUMA:
+        return NW_PATH_NUMA;
+    case NW_NODE_PACKAGE:
+        return NW_PATH_PACKAGE;
+    default:
+        return NW_PATH_MACHINE;
+    }
+}
+
+int nw_topo_nearest(const struct nw_topo *topo, int from, nw_node_kind kind, nw_path *path_out)
+{
+    int nearest = -1;
+    nw_path best = NW_PATH_COUNT;
+
+    for (size_t i = 0; i < topo->node_count; i++) {
+        nw_path path;
+
+        if (topo->nodes[i].kind != kind || (int)i == from)
+            continue;
+        path = nw_topo_path(topo, from, (int)i);
+        if (path < best) {
+            best = path;
+            nearest = (int)i;
+        }
+    }
+    if (nearest >= 0 && path_out != NULL)
+        *path_out = best;
+    return nearest;
+}
