@@ -62,6 +62,8 @@ static nw_rc cuda_open(void)
                               sizeof cuda_symbols / sizeof *cuda_symbols, &cuda_api));
     cuda_api.path = nw_library_path((void *)cuda_api.cuInit);
     cuda_api.simulated = dlsym(library, NW_SIMULATED_MARKER) != NULL;
+    if (cuda_api.simulated)
+        NW_TRY(nw_library_simulated_allowed(cuda_api.path));
     return cuda_init();
 }
 

@@ -64,10 +64,10 @@ struct CUuuid_st; /* 16 bytes */
       (void *pointer, size_t bytes, unsigned int flags))                                           \
     X(cuMemHostUnregister, "cuMemHostUnregister", NULL, (void *pointer))                           \
     X(cuMemcpyAsync, "cuMemcpyAsync", NULL,                                                        \
-      (nw_cu_ptr to, nw_cu_ptr from, size_t bytes, struct CUstream_st *stream))                    \
+      (nw_cu_ptr to, nw_cu_ptr from, size_t bytes, struct CUstream_st * stream))                   \
     X(cuMemcpyPeerAsync, "cuMemcpyPeerAsync", NULL,                                                \
-      (nw_cu_ptr to, struct CUctx_st *to_context, nw_cu_ptr from, struct CUctx_st *from_context,   \
-       size_t bytes, struct CUstream_st *stream))                                                  \
+      (nw_cu_ptr to, struct CUctx_st * to_context, nw_cu_ptr from, struct CUctx_st * from_context, \
+       size_t bytes, struct CUstream_st * stream))                                                 \
     X(cuMemsetD8Async, "cuMemsetD8Async", NULL,                                                    \
       (nw_cu_ptr to, unsigned char value, size_t bytes, struct CUstream_st *stream))               \
     X(cuStreamCreate, "cuStreamCreate", NULL, (struct CUstream_st * *stream, unsigned int flags))  \
@@ -94,8 +94,7 @@ struct CUuuid_st; /* 16 bytes */
     X(cuFuncSetAttribute, "cuFuncSetAttribute", NULL,                                              \
       (struct CUfunc_st * function, unsigned int attribute, int value))                            \
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor",  \
-      NULL,                                                                                        \
-      (int *blocks, struct CUfunc_st *function, int block_threads, size_t shared_bytes))           \
+      NULL, (int *blocks, struct CUfunc_st *function, int block_threads, size_t shared_bytes))     \
     X(cuLaunchKernel, "cuLaunchKernel", NULL,                                                      \
       (struct CUfunc_st * function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, \
        unsigned int block_x, unsigned int block_y, unsigned int block_z,                           \
@@ -111,9 +110,9 @@ struct nw_cuda_api {
 #define X(member, symbol, older, arguments) nw_cu_result(*member) arguments;
     NW_CUDA_API_MAP(X)
 #undef X
-    int driver_version;  /* of the API: 13000 = CUDA 13.0 */
-    const char *path;    /* the library file that was loaded */
-    bool simulated;      /* a double, which says so itself */
+    int driver_version; /* of the API: 13000 = CUDA 13.0 */
+    const char *path;   /* the library file that was loaded */
+    bool simulated;     /* a double, which says so itself */
 };
 
 /* cuda.h's numbers, of those that we use (facts of the public API). */
@@ -127,6 +126,7 @@ enum {
     NW_CU_NO_BINARY_FOR_GPU = 209,
     NW_CU_INVALID_PTX = 218,
     NW_CU_UNSUPPORTED_PTX_VERSION = 222,
+    NW_CU_INVALID_HANDLE = 400,
     NW_CU_NOT_READY = 600,
     NW_CU_PEER_ACCESS_ALREADY_ENABLED = 704,
     NW_CU_PEER_ACCESS_NOT_ENABLED = 705,

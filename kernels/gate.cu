@@ -1,5 +1,6 @@
-// The spin gate: work queued behind it starts when the host says so, with all launches already made,
-// so that a timed window holds no launch. One thread of one block; gives up after `timeout_ns`.
+// The spin gate: work queued behind it starts when the host says so, with all launches already
+// made, so that a timed window holds no launch. One thread of one block; gives up after
+// `timeout_ns`.
 //
 // Floor: none to speak of. Between the host's store and the kernel's end lies one read over the bus
 // (about 1 us on PCIe), which no timed window contains: the first mark is set after the gate.

@@ -23,14 +23,11 @@ struct nw_reduce_inputs {
     int32_t count; /* 1 … NW_REDUCE_MAX_INPUTS */
 };
 
-/* What the elements of a buffer must be: kernels/pattern.h has the value of one. */
+/* What the elements of a buffer must be: kernels/pattern.h. Elements are compared by their bits. */
 struct nw_pattern {
-    uint64_t first; /* index, in its rank's contribution, of the buffer's element 0 */
-    uint64_t round; /* another round, other values */
-    int32_t rank;   /* whose contribution; -1: the reduction of all ranks' */
-    int32_t rank_count;
-    int32_t dtype; /* nw_dtype */
-    int32_t op;    /* nw_redop of a reduction: NW_SUM, NW_PROD, NW_MIN, NW_MAX */
+    const void *table;     /* NW_PATTERN_TABLE elements, in memory that the device reads */
+    uint64_t first;        /* index of the buffer's element 0 in its chunk */
+    int32_t element_bytes; /* 1, 2, 4, 8 */
 };
 
 /* The result of a check; in memory that the device can write. */

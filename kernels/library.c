@@ -1,6 +1,7 @@
 #include "kernels/library.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 nw_rc nw_library_symbols(void *library, const char *file, const struct nw_library_symbol *symbols,
@@ -24,6 +25,17 @@ nw_rc nw_library_missing(const char *file, const char *title, const char *dl_err
     if (dl_error && !strstr(dl_error, "No such file"))
         return nw_fail(NW_ENODEV, "%s cannot be loaded: %s", file, dl_error);
     return nw_fail(NW_ENODEV, "no %s: %s not found", title, file);
+}
+
+nw_rc nw_library_simulated_allowed(const char *file)
+{
+    const char *allow = getenv("NW_ALLOW_SIMULATED");
+    if (allow && strcmp(allow, "1") == 0)
+        return NW_OK;
+    return nw_fail(NW_ENODEV,
+                   "%s is a simulation of the NVIDIA library, no measurement of a machine; set "
+                   "NW_ALLOW_SIMULATED=1 to use it",
+                   file);
 }
 
 const char *nw_library_path(void *function)

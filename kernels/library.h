@@ -26,6 +26,10 @@ nw_rc nw_library_symbols(void *library, const char *file, const struct nw_librar
 /* NW_ENODEV for a library that dlopen cannot open: not there, or there and broken. */
 nw_rc nw_library_missing(const char *file, const char *title, const char *dl_error);
 
+/* NW_ENODEV unless the environment has NW_ALLOW_SIMULATED=1: nobody measures a double by mistake.
+ */
+nw_rc nw_library_simulated_allowed(const char *file);
+
 /* The file that holds `function`; it lives as long as the library. */
 const char *nw_library_path(void *function);
 

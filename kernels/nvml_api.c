@@ -173,6 +173,8 @@ nw_rc nw_nvml_open(struct nw_nvml **nvml_out)
                                    sizeof nvml_symbols / sizeof *nvml_symbols, nvml),
                 out);
     nvml->simulated = dlsym(nvml->library, NW_SIMULATED_MARKER) != NULL;
+    if (nvml->simulated)
+        NW_TRY_GOTO(nw_library_simulated_allowed(nw_library_path((void *)nvml->api.init)), out);
     NW_TRY_GOTO(nvml_start(nvml), out);
     *nvml_out = nvml;
     return NW_OK;
@@ -216,6 +218,9 @@ nw_rc nw_pci_normalise(const char *text, char pci_out[16])
 {
     unsigned int domain = 0, bus, device, function;
     int end = -1;
+    if (text[strspn(text, "0123456789abcdefABCDEF:.")] != '\0')
+        return nw_fail(NW_EUSAGE, "\"%s\" is no PCI address; accepted: 0000:17:00.0 or 17:00.0",
+                       text);
     if (sscanf(text, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &end) < 4) {
         domain = 0;
         end = -1;
@@ -319,8 +324,8 @@ static void read_links(const struct nw_nvml *nvml, nvml_device device, struct nw
         link->bytes_per_s = link_rate(nvml, device, i);
         struct nvml_pci_info pci;
         if (nvml->api.link_peer_pci && nvml->api.link_peer_pci(device, i, &pci) == NVML_OK)
-            snprintf(link->peer_pci, sizeof link->peer_pci, "%04x:%02x:%02x.0",
-                     pci.domain & 0xffff, pci.bus & 0xff, pci.device & 0x1f);
+            snprintf(link->peer_pci, sizeof link->peer_pci, "%04x:%02x:%02x.0", pci.domain & 0xffff,
+                     pci.bus & 0xff, pci.device & 0x1f);
     }
 }
 

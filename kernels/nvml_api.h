@@ -30,18 +30,18 @@ typedef enum {
 } nw_nvlink_peer;
 
 struct nw_nvml_link {
-    int index;            /* NVML's link number: there may be gaps */
-    bool active;          /* false: the wire is there and down */
-    int version;          /* NVML's own numbering; -1: unknown */
+    int index;   /* NVML's link number: there may be gaps */
+    bool active; /* false: the wire is there and down */
+    int version; /* NVML's own numbering; -1: unknown */
     nw_nvlink_peer peer;
-    char peer_pci[16];    /* "" unknown; behind a switch: the switch's */
-    double bytes_per_s;   /* one direction, as the driver states it; NAN: unknown */
+    char peer_pci[16];  /* "" unknown; behind a switch: the switch's */
+    double bytes_per_s; /* one direction, as the driver states it; NAN: unknown */
 };
 
 struct nw_nvml_gpu {
     char name[96], uuid[96];
-    char pci[16];              /* "0000:17:00.0" */
-    uint64_t memory_bytes;     /* 0: unknown */
+    char pci[16];                            /* "0000:17:00.0" */
+    uint64_t memory_bytes;                   /* 0: unknown */
     int pcie_generation, pcie_width;         /* at this moment: idle GPUs lower the generation */
     int pcie_max_generation, pcie_max_width; /* of GPU and slot together; -1: unknown */
     int capability;                          /* 90: 9.0; -1 */
@@ -66,9 +66,9 @@ enum {
 #define X(name, bit, text) name = bit,
     NW_THROTTLE_MAP(X)
 #undef X
-        /* what a buyer must know of: neither idleness nor a wish of the user */
-        NW_THROTTLE_BAD = NW_THROTTLE_POWER_CAP | NW_THROTTLE_HARDWARE | NW_THROTTLE_HEAT |
-                          NW_THROTTLE_HARDWARE_HEAT | NW_THROTTLE_POWER_BRAKE,
+    /* what a buyer must know of: neither idleness nor a wish of the user */
+    NW_THROTTLE_BAD = NW_THROTTLE_POWER_CAP | NW_THROTTLE_HARDWARE | NW_THROTTLE_HEAT |
+                      NW_THROTTLE_HARDWARE_HEAT | NW_THROTTLE_POWER_BRAKE,
 };
 
 struct nw_nvml_sample {

@@ -1,7 +1,8 @@
 // Sum of n inputs, element by element: what a collective does in each GPU.
 //
 // Floor: n inputs are read once and the result is written once, (n + 1) · bytes through the memory:
-//     time >= (n + 1) · bytes / memory rate    H200, n = 2, 1 GiB each: 3 · 1 GiB / 4.8 TB/s = 671 us
+//     time >= (n + 1) · bytes / memory rate    H200, n = 2, 1 GiB each: 3 · 1 GiB / 4.8 TB/s = 671
+//     us
 // The adds are free beside it: n = 2 of 4-byte floats is 1 add per 12 bytes, at 4.8 TB/s 0.4 T
 // adds/s of the 33 T that the multiprocessors can do.
 //
@@ -116,7 +117,7 @@ __device__ inline void reduce(void *to, const struct nw_reduce_inputs &inputs, u
 }
 
 #define KERNEL(name, element)                                                                      \
-    extern "C" __global__ void __launch_bounds__(512, 2)                                              \
+    extern "C" __global__ void __launch_bounds__(512, 2)                                           \
         name(void *to, const __grid_constant__ struct nw_reduce_inputs inputs, uint64_t count)     \
     {                                                                                              \
         reduce<element>(to, inputs, count);                                                        \
