@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collectives/hosts.h"
+#include "collectives/common.h"
 
 const struct nw_comm_backend nw_comm_backends[] = {
     {.name = "mpi", .title = "Open MPI on host memory", .built = true},
@@ -68,6 +68,20 @@ void nw_comm_drop_hosts(struct nw_comm *comm)
     free(comm->host_names);
     comm->host_of_rank = NULL;
     comm->host_names = NULL;
+}
+
+bool nw_call_is_valid(const struct nw_comm *comm, const struct nw_call *call)
+{
+    if (call->in_place && call->coll->flags & NW_COLL_NO_INPLACE) {
+        (void)nw_fail(NW_ENOTSUP, "%s has no in-place form", call->coll->name);
+        return false;
+    }
+    if (call->coll->flags & NW_COLL_ROOTED && (call->root < 0 || call->root >= comm->rank_count)) {
+        (void)nw_fail(NW_EUSAGE, "%s: root %d is no rank; accepted: 0 to %d", call->coll->name,
+                      call->root, comm->rank_count - 1);
+        return false;
+    }
+    return true;
 }
 
 void nw_comm_close(struct nw_comm *comm)

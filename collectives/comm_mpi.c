@@ -10,7 +10,7 @@
 
 #include "base/units.h"
 #include "collectives/comm.h"
-#include "collectives/hosts.h"
+#include "collectives/common.h"
 #include "collectives/mpi_kit.h"
 
 struct mpi_comm {
@@ -212,15 +212,8 @@ static int sendrecv(const struct mpi_comm *comm, const struct nw_call *call)
 static bool mpi_supports(const struct nw_comm *base, const struct nw_call *call)
 {
     const uint64_t elements = call->shape.bytes / nw_dtype_bytes(call->dtype);
-    if (call->in_place && call->coll->flags & NW_COLL_NO_INPLACE) {
-        (void)nw_fail(NW_ENOTSUP, "%s has no in-place form", call->coll->name);
+    if (!nw_call_is_valid(base, call))
         return false;
-    }
-    if (call->coll->flags & NW_COLL_ROOTED && (call->root < 0 || call->root >= base->rank_count)) {
-        (void)nw_fail(NW_EUSAGE, "%s: root %d is no rank; accepted: 0 to %d", call->coll->name,
-                      call->root, base->rank_count - 1);
-        return false;
-    }
     if (call->coll->id == NW_REDUCE_SCATTER && elements > INT_MAX) {
         (void)nw_fail(NW_ENOTSUP,
                       "reduce_scatter of %llu elements: MPI 3.1 counts elements in an int, at most "
