@@ -23,11 +23,18 @@ struct nw_curve_point {
     double time_ns, low_ns, high_ns; /* median and its interval */
 };
 
+struct nw_curve_sample { /* one record */
+    struct nw_curve_point point;
+    bool in_place, has_interval;
+};
+
 struct nw_curve {
     char collective[24], lane[16];
     int rank_count, host_count;
-    struct nw_curve_point *points; /* rising in bytes */
-    size_t point_count, capacity;
+    struct nw_curve_sample *samples; /* every record */
+    size_t sample_count;
+    struct nw_curve_point *points; /* merged, rising in bytes */
+    size_t point_count;
     bool has_interval; /* false: imported times without one; the assumed one is used */
     bool simulated;
     bool hosts_guessed;      /* the log does not say how many hosts: from GPUs per node */
@@ -38,7 +45,7 @@ struct nw_curve {
 
 struct nw_curves {
     struct nw_curve *items;
-    size_t count, capacity;
+    size_t count;
 };
 
 /* Every usable record of `results` (collective cases, with a time, no wrong elements, two ranks or

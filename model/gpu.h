@@ -28,7 +28,8 @@ extern const struct nw_gpu nw_gpus[];
 extern const size_t nw_gpu_count;
 
 /* By the words of the name, in any case and punctuation; vendor and memory technology are ignored
- * ("NVIDIA", "HBM3"), and the shortest name wins that has every word. NW_EUSAGE names near ones. */
+ * ("NVIDIA", "HBM3"), and the row wins that has every word and fewest others (the first of equals:
+ * SXM before PCIe). NW_EUSAGE names near ones. */
 nw_rc nw_gpu_find(const char *name, const struct nw_gpu **gpu_out);
 
 #endif

@@ -57,13 +57,17 @@
       "PyTorch c10d kDefaultFirstBucketBytes")                                                     \
     X(ZERO_BUCKET_ELEMENTS, 5e8, "elements", "reduce and gather bucket of zero1 and zero2",        \
       "DeepSpeed reduce_bucket_size, allgather_bucket_size")                                       \
-    X(OPTIMIZER_BYTES, 32, "bytes/parameter", "memory traffic of one optimizer update",            \
-      "fused Adam reads and writes weights, master, m, v, gradient: 30-34 bytes")                  \
+    X(ZERO3_GATHER_ELEMENTS, 5e7, "elements", "largest gather of zero3",                           \
+      "DeepSpeed stage3_prefetch_bucket_size")                                                     \
+    X(ZERO3_LIVE_ELEMENTS, 1e9, "elements", "gathered weights that zero3 keeps at a time",         \
+      "DeepSpeed stage3_max_live_parameters")                                                      \
     X(HBM_SHARE, 0.85, "of datasheet", "memory bandwidth that an update reaches",                  \
       "DRAM refresh and turnaround: 0.80-0.90 in published triads")                                \
     X(LINK_SHARE, 0.80, "of datasheet",                                                            \
       "bus bandwidth inside a node over the link's one-way rate",                                  \
       "8-GPU H100/A100 all-gather: 0.78-0.83 of NVLink one way")                                   \
+    X(PCIE_SHARE, 0.45, "of datasheet", "the same for GPUs that meet over PCIe",                   \
+      "A100 PCIe 0.42 (8 GPUs) to 0.69 (2); 4 x RTX 4090 0.40")                                    \
     X(LINK_LATENCY_NS, 10e3, "ns", "latency of a collective inside a node, where not measured",    \
       "Calculon's A100 system file")                                                               \
     X(WIRE_LATENCY_NS, 20e3, "ns", "latency of a collective between nodes, where not measured",    \
@@ -149,6 +153,7 @@ struct nw_platform {
     double hbm_bytes_per_s;   /* NAN: unknown, the optimizer's time is left out */
     struct nw_rate rate;
     struct nw_fabric fabric;
+    nw_constant link_share; /* of the datasheet's link rate, where fabric.intra_from_datasheet */
 };
 
 /* ---- strategies and one step --------------------------------------------------------------- */
@@ -199,7 +204,7 @@ struct nw_strategy {
     const char *source;
     /* Event simulation of one optimizer step: private, model/step.h. */
     nw_rc (*simulate)(const struct nw_simulation *simulation, struct nw_step *step);
-    double (*buffers)(const struct nw_job *job, int rank_count, nw_assumed *assumed);
+    double (*buffers)(const struct nw_job *job, nw_assumed *assumed); /* of two GPUs or more */
 };
 
 extern const struct nw_strategy nw_strategies[];
@@ -222,15 +227,24 @@ struct nw_layout {
     int base_rank_count; /* weak: where the micro-batch count is taken from */
 };
 
-/* One step with its interval and bounds. NW_EUSAGE: the batch cannot be dealt so; NW_ENODEV: the
- * communication is neither measured nor given. */
+/* One step with its interval and bounds; `scenario` NULL: the likely one. NW_EUSAGE: the batch
+ * cannot be dealt so; NW_ENODEV: the communication is neither measured nor given. */
 nw_rc nw_predict(const struct nw_job *job, const struct nw_platform *platform,
                  const struct nw_strategy *strategy, const struct nw_layout *layout,
-                 struct nw_step *step_out);
-/* One number only: step_ns under a scenario; the same simulation. */
+                 const struct nw_scenario *scenario, struct nw_step *step_out);
+/* The same without interval, tokens/s, mfu and memory, which stay 0. */
 nw_rc nw_predict_scenario(const struct nw_job *job, const struct nw_platform *platform,
                           const struct nw_strategy *strategy, const struct nw_layout *layout,
                           const struct nw_scenario *scenario, struct nw_step *step_out);
+
+/* The independent sources of error of a prediction. */
+enum nw_error_source { NW_ERROR_COMPUTE, NW_ERROR_CURVE, NW_ERROR_OVERLAP, NW_ERROR_COUNT };
+/* `middle` at the low and the high end of one of them. */
+void nw_scenario_ends(const struct nw_platform *platform, const struct nw_scenario *middle,
+                      enum nw_error_source source, struct nw_scenario ends_out[2]);
+
+/* Dense peak of the GPU's matrix units at this precision; 0: not in the catalogue. */
+double nw_gpu_peak(const struct nw_gpu *gpu, const struct nw_precision *precision);
 
 /* ---- the decision -------------------------------------------------------------------------- */
 
@@ -302,9 +316,8 @@ struct nw_model { /* owns its curves and lists */
     int *node_counts; /* rising */
     size_t node_count_count;
     int rank_count; /* > 0: predict for exactly these ranks; 0: nodes × gpus_per_node */
-    const struct nw_strategy *only[8]; /* strategies to look at, NULL-terminated */
-    double tokens;
-    double overlap_loss; /* NAN: typical */
+    const struct nw_strategy *strategies[8]; /* to look at; ends with NULL */
+    struct nw_scenario scenario;             /* the likely one, or with the overlap asked for */
 };
 
 struct nw_steps { /* owns its items */
@@ -316,7 +329,10 @@ struct nw_steps { /* owns its items */
 /* `results` may be NULL; only read, not kept. */
 nw_rc nw_model_open(const struct nw_model_request *request, const struct nw_results *results,
                     struct nw_model *model_out);
-void nw_model_close(struct nw_model *model);
+void nw_model_close(struct nw_model *model); /* accepts an empty one */
+struct nw_layout nw_model_layout(const struct nw_model *model, int node_count);
+/* The platform with its fabric on the model's curves; valid as long as the model. */
+struct nw_platform nw_model_platform(const struct nw_model *model);
 nw_rc nw_predict_all(const struct nw_model *model, struct nw_steps *steps_out);
 void nw_steps_free(struct nw_steps *steps);
 nw_rc nw_decide(const struct nw_model *model, struct nw_decision *decision_out);

@@ -65,6 +65,8 @@ nw_rc nw_transformer_parse_config(const char *text, size_t length, const char *w
                                   struct nw_transformer *net_out);
 /* Every rule that a shape must keep; `what` words the error. */
 nw_rc nw_transformer_check(const struct nw_transformer *net, const char *what);
+/* One field alone, by its offset; `key` is how the input calls it. */
+nw_rc nw_transformer_check_field(size_t offset, uint64_t value, const char *what, const char *key);
 
 struct nw_preset {
     struct nw_transformer net;

@@ -1,0 +1,200 @@
+#include "model/break_even.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "collectives/coll.h"
+
+/* Where nothing between nodes was measured, the bus bandwidth itself is looked for: the reference
+ * that the scale multiplies. */
+#define REFERENCE_BYTES_PER_S 1e9
+/* Scales that stand for no wire and for an infinitely fast one. */
+#define NO_WIRE       1e-9
+#define INFINITE_WIRE 1e9
+
+static bool fits(const struct nw_comparison *comparison, const struct nw_strategy *strategy,
+                 int rank_count, uint64_t micro_batch)
+{
+    const uint64_t memory_bytes = comparison->platform->memory_bytes;
+    struct nw_memory memory;
+    nw_assumed assumed = 0;
+
+    if (memory_bytes == 0)
+        return true;
+    nw_memory_of(&comparison->model->job, strategy, rank_count, micro_batch, &memory, &assumed);
+    return memory.total_bytes <= (double)memory_bytes;
+}
+
+/* Fastest step of one node count under the scenario. */
+static nw_rc fastest(const struct nw_comparison *comparison, const struct nw_platform *platform,
+                     int node_count, const struct nw_scenario *scenario, double *step_ns_out,
+                     const struct nw_strategy **strategy_out)
+{
+    const struct nw_model *model = comparison->model;
+    const struct nw_layout layout = nw_model_layout(model, node_count);
+    double best = INFINITY;
+
+    for (size_t s = 0; model->strategies[s] != NULL; s++) {
+        struct nw_step step;
+
+        NW_TRY(nw_predict_scenario(&model->job, platform, model->strategies[s], &layout, scenario,
+                                   &step));
+        if (step.step_ns < best &&
+            fits(comparison, model->strategies[s], layout.rank_count, step.micro_batch)) {
+            best = step.step_ns;
+            *strategy_out = model->strategies[s];
+        }
+    }
+    *step_ns_out = best;
+    return NW_OK;
+}
+
+/* Strong scaling: the same tokens in each step, so cost per token goes with price × step. */
+nw_rc nw_cost_ratio(const struct nw_comparison *comparison, const struct nw_platform *platform,
+                    const struct nw_scenario *scenario, double *ratio_out,
+                    const struct nw_strategy **strategy_out)
+{
+    const struct nw_terms *terms = &comparison->model->terms;
+    const int base_nodes = comparison->base->node_count;
+    const int nodes = comparison->choice->node_count;
+    const struct nw_strategy *base_strategy;
+    double base_ns, ns;
+
+    NW_TRY(fastest(comparison, platform, base_nodes, scenario, &base_ns, &base_strategy));
+    NW_TRY(fastest(comparison, platform, nodes, scenario, &ns, strategy_out));
+    *ratio_out =
+        nw_price_per_hour(terms, nodes) * ns / (nw_price_per_hour(terms, base_nodes) * base_ns);
+    return NW_OK;
+}
+
+/* Each source of error moves both node counts alike (the same GPUs, the same wires); its effect on
+ * the logarithm of the ratio is taken as half the distance between its ends, the sources as
+ * independent and normal, 1.96 standard deviations to each end. */
+nw_rc nw_cost_ratio_interval(const struct nw_comparison *comparison, double limit,
+                             struct nw_choice *choice_out)
+{
+    const struct nw_scenario *middle = &comparison->model->scenario;
+    const double ratio = choice_out->cost_ratio;
+    double half = 0;
+
+    for (enum nw_error_source source = 0; source < NW_ERROR_COUNT; source++) {
+        struct nw_scenario ends[2];
+        const struct nw_strategy *strategy;
+        double low, high;
+
+        nw_scenario_ends(comparison->platform, middle, source, ends);
+        NW_TRY(nw_cost_ratio(comparison, comparison->platform, &ends[0], &low, &strategy));
+        NW_TRY(nw_cost_ratio(comparison, comparison->platform, &ends[1], &high, &strategy));
+        half = hypot(half, log(high / low) / 2);
+    }
+    const double distance = log(limit / ratio);
+
+    choice_out->cost_ratio_low = ratio * exp(-half);
+    choice_out->cost_ratio_high = ratio * exp(half);
+    choice_out->probability =
+        half > 0 ? 0.5 * erfc(-distance / (half / 1.96) / sqrt(2)) : (distance >= 0 ? 1 : 0);
+    return NW_OK;
+}
+
+/* ---- break-even ---------------------------------------------------------------------------- */
+
+struct search {
+    const struct nw_comparison *comparison;
+    struct nw_platform platform; /* with the reference where nothing was measured */
+    double limit;
+};
+
+static nw_rc ratio_at(const struct search *search, double scale, double *ratio_out,
+                      const struct nw_strategy **strategy_out)
+{
+    struct nw_scenario scenario = search->comparison->model->scenario;
+
+    scenario.inter_scale = scale;
+    return nw_cost_ratio(search->comparison, &search->platform, &scenario, ratio_out, strategy_out);
+}
+
+/* Bisection of the logarithm: the ratio falls as the wire gets faster. */
+static nw_rc bisect(const struct search *search, double *scale_out,
+                    const struct nw_strategy **strategy_out)
+{
+    double low = log(NO_WIRE), high = log(INFINITE_WIRE);
+
+    while (high - low > 1e-7) {
+        const double middle = (low + high) / 2;
+        const struct nw_strategy *strategy;
+        double ratio;
+
+        NW_TRY(ratio_at(search, exp(middle), &ratio, &strategy));
+        if (ratio <= search->limit) {
+            high = middle;
+            *strategy_out = strategy;
+        } else {
+            low = middle;
+        }
+    }
+    *scale_out = exp(high);
+    return NW_OK;
+}
+
+/* Bus bandwidth of the message that carries most bytes, at that scale. */
+static nw_rc busbw_at(const struct search *search, const struct nw_traffic *traffic, double scale,
+                      double *busbw_out)
+{
+    const struct nw_layout layout =
+        nw_model_layout(search->comparison->model, search->comparison->choice->node_count);
+    const struct nw_group group = {.rank_count = layout.rank_count,
+                                   .host_count = layout.node_count};
+    struct nw_scenario scenario = nw_scenario_likely;
+    struct nw_cost cost;
+
+    scenario.inter_scale = scale;
+    NW_TRY(nw_fabric_cost(&search->platform.fabric, traffic->collective, traffic->message_bytes,
+                          group, &scenario, &cost));
+    *busbw_out = nw_coll_find(traffic->collective)->bus_factor(group.rank_count) *
+                 traffic->message_bytes / cost.time_ns * 1e9;
+    return NW_OK;
+}
+
+static nw_rc fill_rates(const struct search *search, double scale, bool measured,
+                        struct nw_choice *choice)
+{
+    const struct nw_layout layout = nw_model_layout(search->comparison->model, choice->node_count);
+    struct nw_step step;
+
+    NW_TRY(nw_predict_scenario(&search->comparison->model->job, &search->platform,
+                               choice->break_even_strategy, &layout, &nw_scenario_likely, &step));
+    if (step.traffic.collective == NULL)
+        return NW_OK; /* one rank: no message */
+    choice->break_even_message_bytes = step.traffic.message_bytes;
+    choice->break_even_collective = step.traffic.collective;
+    if (choice->break_even == NW_BREAK_EVEN_AT)
+        NW_TRY(busbw_at(search, &step.traffic, scale, &choice->break_even_busbw_bytes_per_s));
+    if (measured)
+        NW_TRY(busbw_at(search, &step.traffic, 1, &choice->measured_busbw_bytes_per_s));
+    return NW_OK;
+}
+
+nw_rc nw_break_even_of(const struct nw_comparison *comparison, struct nw_choice *choice_out)
+{
+    const bool measured = nw_fabric_knows_inter(&comparison->platform->fabric);
+    struct search search = {.comparison = comparison,
+                            .platform = *comparison->platform,
+                            .limit = 1 + comparison->model->terms.max_extra_cost};
+    double at_none, at_infinite, scale = 1;
+
+    if (!measured)
+        search.platform.fabric.inter_busbw_bytes_per_s = REFERENCE_BYTES_PER_S;
+    NW_TRY(ratio_at(&search, INFINITE_WIRE, &at_infinite, &choice_out->break_even_strategy));
+    if (at_infinite > search.limit) {
+        choice_out->break_even = NW_BREAK_EVEN_NEVER;
+        return fill_rates(&search, scale, measured, choice_out);
+    }
+    NW_TRY(ratio_at(&search, NO_WIRE, &at_none, &choice_out->break_even_strategy));
+    if (at_none <= search.limit) {
+        choice_out->break_even = NW_BREAK_EVEN_ALWAYS;
+        return fill_rates(&search, scale, measured, choice_out);
+    }
+    NW_TRY(bisect(&search, &scale, &choice_out->break_even_strategy));
+    choice_out->break_even = NW_BREAK_EVEN_AT;
+    return fill_rates(&search, scale, measured, choice_out);
+}

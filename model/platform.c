@@ -1,0 +1,153 @@
+/* How fast one GPU computes and what it holds, from what the request and the results say. */
+#include "model/step.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/platform.h"
+
+/* FLOPs that a training step executes (with recomputation) over the datasheet's dense peak. */
+static const struct {
+    const char *prefix;
+    nw_constant efficiency;
+} classes[] = {
+    {"A100", NW_CONSTANT_EFFICIENCY_AMPERE}, {"A800", NW_CONSTANT_EFFICIENCY_AMPERE},
+    {"H100", NW_CONSTANT_EFFICIENCY_HOPPER}, {"H800", NW_CONSTANT_EFFICIENCY_HOPPER},
+    {"H200", NW_CONSTANT_EFFICIENCY_HOPPER}, {"GH200", NW_CONSTANT_EFFICIENCY_HOPPER},
+};
+
+static nw_constant efficiency_of(const struct nw_gpu *gpu)
+{
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
+        if (strncmp(gpu->name, classes[i].prefix, strlen(classes[i].prefix)) == 0)
+            return classes[i].efficiency;
+    return NW_CONSTANT_EFFICIENCY_OTHER;
+}
+
+double nw_gpu_peak(const struct nw_gpu *gpu, const struct nw_precision *precision)
+{
+    if (strcmp(precision->name, "bf16") == 0)
+        return gpu->bf16_flops;
+    return strcmp(precision->name, "fp16") == 0 ? gpu->fp16_flops : 0;
+}
+
+static nw_rc catalogue_rate(const struct nw_gpu *gpu, const struct nw_precision *precision,
+                            struct nw_rate *rate_out)
+{
+    const double peak = nw_gpu_peak(gpu, precision);
+    const nw_constant efficiency = efficiency_of(gpu);
+
+    if (!(peak > 0))
+        return nw_fail(NW_EUSAGE,
+                       "the catalogue has no %s rate for %s; give --tflops, or another --precision",
+                       precision->name, gpu->name);
+    *rate_out = (struct nw_rate){.flops_per_s = peak * nw_constants[efficiency].value,
+                                 .rel_error = nw_constants[NW_CONSTANT_RATE_ERROR_ASSUMED].value,
+                                 .source = NW_RATE_CATALOGUE,
+                                 .efficiency = efficiency,
+                                 .base_flops_per_s = peak};
+    return NW_OK;
+}
+
+/* The GPU that the results were measured on, as their context names it. */
+static const char *measured_gpu(const struct nw_results *results)
+{
+    for (size_t r = 0; results != NULL && r < results->run_count; r++) {
+        const struct nw_context *context = &results->runs[r].context;
+
+        if (context->gpu_model[0] != '\0')
+            return context->gpu_model;
+        for (int h = 0; context->hosts != NULL && h < context->host_count; h++)
+            if (context->hosts[h].gpu_model[0] != '\0')
+                return context->hosts[h].gpu_model;
+    }
+    return NULL;
+}
+
+static nw_rc choose_rate(const struct nw_model_request *request,
+                         const struct nw_precision *precision, const char *measured,
+                         struct nw_platform *platform)
+{
+    if (request->tflops > 0) {
+        platform->rate =
+            (struct nw_rate){.flops_per_s = request->tflops * 1e12,
+                             .rel_error = nw_constants[NW_CONSTANT_RATE_ERROR_STATED].value,
+                             .source = NW_RATE_STATED,
+                             .base_flops_per_s = request->tflops * 1e12};
+        return NW_OK;
+    }
+    if (request->gemm_tflops > 0) {
+        const double share = nw_constants[NW_CONSTANT_STEP_OF_GEMM].value;
+
+        platform->rate =
+            (struct nw_rate){.flops_per_s = request->gemm_tflops * 1e12 * share,
+                             .rel_error = nw_constants[NW_CONSTANT_RATE_ERROR_ASSUMED].value,
+                             .source = NW_RATE_GEMM,
+                             .efficiency = NW_CONSTANT_STEP_OF_GEMM,
+                             .base_flops_per_s = request->gemm_tflops * 1e12};
+        return NW_OK;
+    }
+    if (platform->gpu != NULL)
+        return catalogue_rate(platform->gpu, precision, &platform->rate);
+    if (measured != NULL)
+        return nw_fail(NW_EUSAGE,
+                       "how fast one GPU computes is not known: the results name \"%s\", which is "
+                       "not in the catalogue; give --tflops X or --gpu NAME",
+                       measured);
+    return nw_fail(NW_EUSAGE, "how fast one GPU computes is not known; give --tflops X (measured "
+                              "in a training step), --gemm-tflops X (measured matrix products) or "
+                              "--gpu NAME (nodeworth list gpus)");
+}
+
+/* GPUs of a baseboard meet over NVLink (or its like); those on cards over PCIe, a bridge joins two
+ * of them at most. */
+static void datasheet_link(struct nw_platform *platform)
+{
+    static const char *const boards[] = {"SXM", "GB200", "GB300", "MI3", "Ascend"};
+    const struct nw_gpu *gpu = platform->gpu;
+    double rate = gpu->pcie_one_way_bytes_per_s;
+
+    platform->link_share = NW_CONSTANT_PCIE_SHARE;
+    for (size_t i = 0; i < sizeof boards / sizeof boards[0]; i++) {
+        if (strstr(gpu->name, boards[i]) != NULL && gpu->nvlink_one_way_bytes_per_s > 0) {
+            rate = gpu->nvlink_one_way_bytes_per_s;
+            platform->link_share = NW_CONSTANT_LINK_SHARE;
+        }
+    }
+    if (rate > 0) {
+        platform->fabric.intra_busbw_bytes_per_s = rate * nw_constants[platform->link_share].value;
+        platform->fabric.intra_from_datasheet = true;
+    }
+}
+
+nw_rc nw_platform_choose(const struct nw_model_request *request, const struct nw_results *results,
+                         const struct nw_precision *precision, struct nw_platform *platform)
+{
+    const char *measured = measured_gpu(results);
+
+    platform->hbm_bytes_per_s = NAN;
+    platform->link_share = NW_CONSTANT_LINK_SHARE;
+    platform->fabric.intra_busbw_bytes_per_s = platform->fabric.inter_busbw_bytes_per_s = NAN;
+    if (request->gpu != NULL)
+        NW_TRY(nw_gpu_find(request->gpu, &platform->gpu));
+    else if (measured != NULL && nw_gpu_find(measured, &platform->gpu) != NW_OK)
+        nw_clear_error(); /* an unknown GPU is no error while the rate is given */
+    NW_TRY(choose_rate(request, precision, measured, platform));
+    if (platform->gpu != NULL) {
+        platform->memory_bytes = platform->gpu->memory_bytes;
+        if (platform->gpu->hbm_bytes_per_s > 0)
+            platform->hbm_bytes_per_s = platform->gpu->hbm_bytes_per_s;
+        datasheet_link(platform);
+    }
+    if (request->gpu_memory_bytes > 0)
+        platform->memory_bytes = request->gpu_memory_bytes;
+    if (request->hbm_gb_per_s > 0)
+        platform->hbm_bytes_per_s = request->hbm_gb_per_s * 1e9;
+    if (request->intra_gb_per_s > 0) {
+        platform->fabric.intra_busbw_bytes_per_s = request->intra_gb_per_s * 1e9;
+        platform->fabric.intra_from_datasheet = false;
+    }
+    if (request->inter_gb_per_s > 0)
+        platform->fabric.inter_busbw_bytes_per_s = request->inter_gb_per_s * 1e9;
+    return NW_OK;
+}
