@@ -37,8 +37,7 @@ static int ancestor_of_type(const struct nw_raw *raw, int index, nw_raw_type typ
     return index;
 }
 
-/* --- machine, packages, NUMA nodes -------------------------------------------------------------
- */
+/* --- machine, packages, NUMA nodes --- */
 
 static nw_rc add_machine(struct building *building)
 {
@@ -167,8 +166,7 @@ static nw_rc add_numa_nodes(struct building *building)
     return rc;
 }
 
-/* --- bridges and devices ------------------------------------------------------------------------
- */
+/* --- bridges and devices --- */
 
 static int numa_node_index(const struct nw_topo *topo, int numa)
 {

@@ -27,8 +27,7 @@ static bool starts_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* --- which kind ---------------------------------------------------------------------------------
- */
+/* --- which kind --- */
 
 /* Server board management consoles of ATI's time: vendor and class of a GPU, and none. */
 static bool is_console(const struct nw_raw_object *object)
@@ -123,8 +122,7 @@ static bool is_nic(const struct nw_raw *raw, const struct nw_device *device, boo
            (object->pci_class >> 8 == 0x02 || object->pci_class == CLASS_INFINIBAND_OLD);
 }
 
-/* --- the list ------------------------------------------------------------------------------------
- */
+/* --- the list --- */
 
 struct finding_devices {
     const struct nw_raw *raw;

@@ -24,8 +24,7 @@ void nw_squeeze(const char *from, char *to, size_t size)
     to[length] = '\0';
 }
 
-/* --- place ---------------------------------------------------------------------------------------
- */
+/* --- place --- */
 
 const char *nw_raw_memory_kind(const struct nw_raw *raw, int object)
 {
@@ -73,8 +72,7 @@ int nw_raw_numa(const struct nw_raw *raw, int object)
     return -1;
 }
 
-/* --- names
- * ---------------------------------------------------------------------------------------- */
+/* --- names --- */
 
 static const char *vendor_name(uint32_t vendor)
 {

@@ -47,8 +47,7 @@ static bool read_text(char *text, size_t size, const char *format, ...)
     return length > 0;
 }
 
-/* --- devices that hwloc left out ----------------------------------------------------------------
- */
+/* --- devices that hwloc left out --- */
 
 static bool osdev_is_there(const struct nw_raw *raw, const char *name)
 {
@@ -129,8 +128,7 @@ nw_rc nw_sysfs_complete(const struct nw_sysfs *sysfs, struct nw_raw *raw)
     return rc;
 }
 
-/* --- PCIe
- * ----------------------------------------------------------------------------------------- */
+/* --- PCIe --- */
 
 struct width_and_speed {
     int generation, lanes; /* 0: unknown */
@@ -200,8 +198,7 @@ static void annotate_pci(const struct nw_sysfs *sysfs, struct nw_topo_node *node
     node->link_max_lanes = best.lanes;
 }
 
-/* --- NICs
- * ----------------------------------------------------------------------------------------- */
+/* --- NICs --- */
 
 struct ports {
     double bits_per_s;
@@ -289,8 +286,7 @@ static void annotate_nic(const struct nw_sysfs *sysfs, struct nw_topo_node *node
         node->port_up = rdma.up == 1 || network.up == 1;
 }
 
-/* --- GPUs
- * ----------------------------------------------------------------------------------------- */
+/* --- GPUs --- */
 
 /* NVIDIA's driver: "Model: \t\t NVIDIA H200". AMD's: mem_info_vram_total in bytes. */
 static void annotate_gpu(const struct nw_sysfs *sysfs, struct nw_topo_node *node)

@@ -1,49 +1,22 @@
 /* A topology as JSON, schema 1. A key is absent where the value is unknown; rates and sizes have
- * their unit in the key. Reading is strict: an unknown key is an error, as it may be a misspelt
- * one. */
-#include "topo/topo.h"
+ * their unit in the key. */
+#include "topo/topo_json.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/io.h"
 #include "base/json.h"
-#include "base/units.h"
-#include "topo/read.h"
-
-enum { SCHEMA = 1, WHAT_SIZE = 384 };
-
-static const struct {
-    unsigned bit;
-    const char *key;
-} source_keys[] = {{NW_SOURCE_HWLOC, "hwloc"},
-                   {NW_SOURCE_XML, "xml"},
-                   {NW_SOURCE_SYSFS, "sysfs"}}, /* NW_SOURCE_JSON is how a copy was read */
-    gap_keys[] = {{NW_TOPO_NO_IO, "no_io"},
-                  {NW_TOPO_NO_NVLINK, "no_nvlink"},
-                  {NW_TOPO_RESTRICTED, "restricted"}};
-
-/* The plain fields: text arrays, non-negative integers, sizes and rates. */
-typedef enum { FIELD_TEXT, FIELD_INT, FIELD_U32, FIELD_U64, FIELD_RATE } field_type;
-
-struct field {
-    const char *key;
-    field_type type;
-    size_t offset, size; /* size: of a text */
-    int unknown;         /* FIELD_INT: the value that is not written */
-    int max;             /* FIELD_INT, FIELD_U32 */
-};
 
 #define TEXT(owner, member)                                                                        \
     {                                                                                              \
-#member, FIELD_TEXT, offsetof(struct owner, member), sizeof((struct owner *)0)->member, 0, \
-            0                                                                                      \
+#member, NW_FIELD_TEXT, offsetof(struct owner, member), sizeof((struct owner *)0)->member, \
+            0, 0                                                                                   \
     }
 #define INT(owner, member, unknown, max)                                                           \
     {                                                                                              \
-#member, FIELD_INT, offsetof(struct owner, member), 0, unknown, max                        \
+#member, NW_FIELD_INT, offsetof(struct owner, member), 0, unknown, max                     \
     }
 #define NUMBER(owner, member, type, max)                                                           \
     {                                                                                              \
@@ -52,7 +25,7 @@ struct field {
 
 enum { MANY = 1 << 24 };
 
-static const struct field topo_fields[] = {
+const struct nw_field nw_topo_fields[NW_TOPO_FIELD_COUNT] = {
     TEXT(nw_topo, host),
     TEXT(nw_topo, source),
     TEXT(nw_topo, os),
@@ -62,44 +35,45 @@ static const struct field topo_fields[] = {
     INT(nw_topo, pu_count, 0, MANY),
     INT(nw_topo, pu_allowed_count, 0, MANY),
     INT(nw_topo, pu_complete_count, 0, MANY),
-    NUMBER(nw_topo, memory_bytes, FIELD_U64, 0),
+    NUMBER(nw_topo, memory_bytes, NW_FIELD_U64, 0),
 };
 
-static const struct field node_fields[] = {
+const struct nw_field nw_node_fields[NW_NODE_FIELD_COUNT] = {
     TEXT(nw_topo_node, name),
     INT(nw_topo_node, parent, -1, MANY),
     TEXT(nw_topo_node, model),
     TEXT(nw_topo_node, pci),
-    NUMBER(nw_topo_node, pci_class, FIELD_U32, 0xffff),
-    NUMBER(nw_topo_node, pci_vendor, FIELD_U32, 0xffff),
-    NUMBER(nw_topo_node, pci_device, FIELD_U32, 0xffff),
+    NUMBER(nw_topo_node, pci_class, NW_FIELD_U32, 0xffff),
+    NUMBER(nw_topo_node, pci_vendor, NW_FIELD_U32, 0xffff),
+    NUMBER(nw_topo_node, pci_device, NW_FIELD_U32, 0xffff),
     INT(nw_topo_node, numa, -1, MANY),
     INT(nw_topo_node, core_count, 0, MANY),
     INT(nw_topo_node, pu_count, 0, MANY),
-    NUMBER(nw_topo_node, memory_bytes, FIELD_U64, 0),
-    NUMBER(nw_topo_node, link_bytes_per_s, FIELD_RATE, 0),
-    NUMBER(nw_topo_node, link_max_bytes_per_s, FIELD_RATE, 0),
+    NUMBER(nw_topo_node, memory_bytes, NW_FIELD_U64, 0),
+    NUMBER(nw_topo_node, link_bytes_per_s, NW_FIELD_RATE, 0),
+    NUMBER(nw_topo_node, link_max_bytes_per_s, NW_FIELD_RATE, 0),
     INT(nw_topo_node, link_lanes, 0, 32),
     INT(nw_topo_node, link_max_lanes, 0, 32),
-    NUMBER(nw_topo_node, rate_bits_per_s, FIELD_RATE, 0),
+    NUMBER(nw_topo_node, rate_bits_per_s, NW_FIELD_RATE, 0),
     INT(nw_topo_node, port_up, -1, 1),
     TEXT(nw_topo_node, fabric),
     TEXT(nw_topo_node, os_names),
 };
 
-static const struct field link_fields[] = {
+const struct nw_field nw_link_fields[NW_LINK_FIELD_COUNT] = {
     INT(nw_topo_link, a, -1, MANY),
     INT(nw_topo_link, b, -1, MANY),
     INT(nw_topo_link, lane_count, 0, MANY),
-    NUMBER(nw_topo_link, bytes_per_s, FIELD_RATE, 0),
+    NUMBER(nw_topo_link, bytes_per_s, NW_FIELD_RATE, 0),
 };
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+/* NW_SOURCE_JSON is not among them: it is how a copy was read. */
+const struct nw_bit_word nw_source_words[NW_TOPO_WORD_COUNT] = {
+    {NW_SOURCE_HWLOC, "hwloc"}, {NW_SOURCE_XML, "xml"}, {NW_SOURCE_SYSFS, "sysfs"}};
+const struct nw_bit_word nw_gap_words[NW_TOPO_WORD_COUNT] = {
+    {NW_TOPO_NO_IO, "no_io"}, {NW_TOPO_NO_NVLINK, "no_nvlink"}, {NW_TOPO_RESTRICTED, "restricted"}};
 
-/* --- writing
- * -------------------------------------------------------------------------------------- */
-
-static nw_rc set_field(json_t *object, const struct field *field, const void *owner)
+static nw_rc set_field(json_t *object, const struct nw_field *field, const void *owner)
 {
     const char *at = (const char *)owner + field->offset;
     uint64_t u64;
@@ -108,25 +82,26 @@ static nw_rc set_field(json_t *object, const struct field *field, const void *ow
     int integer;
 
     switch (field->type) {
-    case FIELD_TEXT:
+    case NW_FIELD_TEXT:
         return at[0] != '\0' ? nw_json_set_text(object, field->key, at) : NW_OK;
-    case FIELD_INT:
+    case NW_FIELD_INT:
         memcpy(&integer, at, sizeof integer);
         return integer != field->unknown ? nw_json_set_int(object, field->key, integer) : NW_OK;
-    case FIELD_U32:
+    case NW_FIELD_U32:
         memcpy(&u32, at, sizeof u32);
         return u32 != 0 ? nw_json_set_u64(object, field->key, u32) : NW_OK;
-    case FIELD_U64:
+    case NW_FIELD_U64:
         memcpy(&u64, at, sizeof u64);
         return u64 != 0 ? nw_json_set_u64(object, field->key, u64) : NW_OK;
-    case FIELD_RATE:
+    case NW_FIELD_RATE:
         memcpy(&rate, at, sizeof rate);
         return rate > 0 ? nw_json_set_real(object, field->key, rate) : NW_OK;
     }
     return NW_OK;
 }
 
-static nw_rc set_fields(json_t *object, const struct field *fields, size_t count, const void *owner)
+static nw_rc set_fields(json_t *object, const struct nw_field *fields, size_t count,
+                        const void *owner)
 {
     for (size_t i = 0; i < count; i++)
         NW_TRY(set_field(object, &fields[i], owner));
@@ -159,9 +134,9 @@ static nw_rc set_words(json_t *object, const char *key, unsigned bits, bool gaps
     json_t *array;
 
     NW_TRY(add_array(object, key, &array));
-    for (size_t i = 0; i < COUNT(gap_keys); i++) {
-        const unsigned bit = gaps ? gap_keys[i].bit : source_keys[i].bit;
-        const char *word = gaps ? gap_keys[i].key : source_keys[i].key;
+    for (size_t i = 0; i < NW_TOPO_WORD_COUNT; i++) {
+        const unsigned bit = gaps ? nw_gap_words[i].bit : nw_source_words[i].bit;
+        const char *word = gaps ? nw_gap_words[i].key : nw_source_words[i].key;
 
         if ((bits & bit) != 0 && json_array_append_new(array, json_string(word)) != 0)
             return nw_fail(NW_ENOMEM, "out of memory for the topology's JSON");
@@ -191,22 +166,22 @@ static nw_rc fill_json(json_t *root, const struct nw_topo *topo)
 {
     json_t *array, *object = NULL;
 
-    NW_TRY(nw_json_set_int(root, "schema", SCHEMA));
+    NW_TRY(nw_json_set_int(root, "schema", NW_TOPO_SCHEMA));
     NW_TRY(nw_json_set_text(root, "kind", "topology"));
-    NW_TRY(set_fields(root, topo_fields, COUNT(topo_fields), topo));
+    NW_TRY(set_fields(root, nw_topo_fields, NW_TOPO_FIELD_COUNT, topo));
     NW_TRY(set_words(root, "sources", topo->sources, false));
     NW_TRY(set_words(root, "gaps", topo->gaps, true));
     NW_TRY(add_array(root, "nodes", &array));
     for (size_t i = 0; i < topo->node_count; i++) {
         NW_TRY(append_object(array, &object));
         NW_TRY(nw_json_set_text(object, "kind", nw_node_kind_key(topo->nodes[i].kind)));
-        NW_TRY(set_fields(object, node_fields, COUNT(node_fields), &topo->nodes[i]));
+        NW_TRY(set_fields(object, nw_node_fields, NW_NODE_FIELD_COUNT, &topo->nodes[i]));
     }
     NW_TRY(add_array(root, "links", &array));
     for (size_t i = 0; i < topo->link_count; i++) {
         NW_TRY(append_object(array, &object));
         NW_TRY(nw_json_set_text(object, "kind", nw_link_kind_key(topo->links[i].kind)));
-        NW_TRY(set_fields(object, link_fields, COUNT(link_fields), &topo->links[i]));
+        NW_TRY(set_fields(object, nw_link_fields, NW_LINK_FIELD_COUNT, &topo->links[i]));
     }
     return set_findings(root, &topo->findings);
 }
@@ -244,329 +219,4 @@ nw_rc nw_topo_save(const struct nw_topo *topo, const char *path)
     }
     json_decref(root);
     return rc;
-}
-
-/* --- reading
- * -------------------------------------------------------------------------------------- */
-
-static nw_rc check_key(const char *key, const char *what, const struct field *fields, size_t count,
-                       const char *const *others)
-{
-    const char *names[64] = {NULL};
-    const char *nearest;
-    char list[512];
-    size_t used = 0;
-
-    for (size_t i = 0; others[i] != NULL; i++)
-        names[used++] = others[i];
-    for (size_t i = 0; i < count; i++)
-        names[used++] = fields[i].key;
-    for (size_t i = 0; i < used; i++)
-        if (strcmp(names[i], key) == 0)
-            return NW_OK;
-    nearest = nw_nearest_name(key, names);
-    if (nearest != NULL)
-        return nw_fail(NW_EUSAGE, "%s: unknown key \"%.60s\"; the nearest is \"%s\"", what, key,
-                       nearest);
-    return nw_fail(NW_EUSAGE, "%s: unknown key \"%.60s\"; accepted: %s", what, key,
-                   nw_join_names(list, sizeof list, names));
-}
-
-static nw_rc get_int(const json_t *object, const char *what, const struct field *field, char *at)
-{
-    int value = field->unknown;
-
-    NW_TRY(nw_json_get_int(object, what, field->key, false, &value));
-    if (value != field->unknown && (value < 0 || value > field->max))
-        return nw_fail(NW_EUSAGE, "%s: key \"%s\" is %d; expected 0 to %d", what, field->key, value,
-                       field->max);
-    memcpy(at, &value, sizeof value);
-    return NW_OK;
-}
-
-static nw_rc get_field(const json_t *object, const char *what, const struct field *field,
-                       void *owner)
-{
-    char *at = (char *)owner + field->offset;
-    uint64_t u64 = 0;
-    uint32_t u32;
-    double rate = 0;
-
-    switch (field->type) {
-    case FIELD_TEXT:
-        return nw_json_get_field(object, what, field->key, false, at, field->size);
-    case FIELD_INT:
-        return get_int(object, what, field, at);
-    case FIELD_U32:
-        NW_TRY(nw_json_get_u64(object, what, field->key, false, &u64));
-        if (u64 > (uint64_t)field->max)
-            return nw_fail(NW_EUSAGE, "%s: key \"%s\" is %llu; expected 0 to %d", what, field->key,
-                           (unsigned long long)u64, field->max);
-        u32 = (uint32_t)u64;
-        memcpy(at, &u32, sizeof u32);
-        return NW_OK;
-    case FIELD_U64:
-        NW_TRY(nw_json_get_u64(object, what, field->key, false, &u64));
-        memcpy(at, &u64, sizeof u64);
-        return NW_OK;
-    case FIELD_RATE:
-        NW_TRY(nw_json_get_real(object, what, field->key, false, &rate));
-        if (!isfinite(rate) || rate < 0)
-            return nw_fail(NW_EUSAGE, "%s: key \"%s\" is %g; expected a rate of 0 or more", what,
-                           field->key, rate);
-        memcpy(at, &rate, sizeof rate);
-        return NW_OK;
-    }
-    return NW_OK;
-}
-
-static nw_rc get_fields(const json_t *object, const char *what, const struct field *fields,
-                        size_t count, const char *const *others, void *owner)
-{
-    const char *key;
-    json_t *value;
-
-    if (!json_is_object(object))
-        return nw_fail(NW_EUSAGE, "%s: expected an object", what);
-    json_object_foreach((json_t *)object, key, value)
-        NW_TRY(check_key(key, what, fields, count, others));
-    for (size_t i = 0; i < count; i++)
-        NW_TRY(get_field(object, what, &fields[i], owner));
-    return NW_OK;
-}
-
-static nw_rc get_array(const json_t *root, const char *what, const char *key,
-                       const json_t **array_out)
-{
-    const json_t *array = json_object_get(root, key);
-
-    if (!json_is_array(array))
-        return nw_fail(NW_EUSAGE, "%s: key \"%s\" is %s; expected an array", what, key,
-                       array == NULL ? "missing" : "of another type");
-    if (json_array_size(array) > NW_RAW_MAX_OBJECTS)
-        return nw_fail(NW_EUSAGE, "%s: key \"%s\" has more than %d entries", what, key,
-                       (int)NW_RAW_MAX_OBJECTS);
-    *array_out = array;
-    return NW_OK;
-}
-
-static nw_rc get_words(const json_t *root, const char *what, const char *key, bool gaps,
-                       unsigned *bits_out)
-{
-    const json_t *array;
-    unsigned bits = 0;
-
-    NW_TRY(get_array(root, what, key, &array));
-    for (size_t i = 0; i < json_array_size(array); i++) {
-        const char *word = json_string_value(json_array_get(array, i));
-        unsigned bit = 0;
-
-        for (size_t k = 0; k < COUNT(gap_keys) && word != NULL; k++)
-            if (strcmp(word, gaps ? gap_keys[k].key : source_keys[k].key) == 0)
-                bit = gaps ? gap_keys[k].bit : source_keys[k].bit;
-        if (bit == 0)
-            return nw_fail(NW_EUSAGE, "%s: key \"%s\" holds \"%.40s\"; accepted: %s", what, key,
-                           word != NULL ? word : "no text",
-                           gaps ? "no_io, no_nvlink, restricted" : "hwloc, xml, sysfs");
-        bits |= bit;
-    }
-    *bits_out = bits;
-    return NW_OK;
-}
-
-/* Index of the text of `key` among `count` names. */
-static nw_rc get_choice(const json_t *object, const char *what, const char *key, size_t count,
-                        const char *(*name_of)(int index), int *index_out)
-{
-    const char *names[32] = {NULL}, *text = NULL;
-    char list[256];
-
-    NW_TRY(nw_json_get_text(object, what, key, true, &text));
-    for (size_t i = 0; i < count; i++) {
-        names[i] = name_of((int)i);
-        if (strcmp(names[i], text) == 0) {
-            *index_out = (int)i;
-            return NW_OK;
-        }
-    }
-    return nw_fail(NW_EUSAGE, "%s: key \"%s\" is \"%.40s\"; accepted: %s", what, key, text,
-                   nw_join_names(list, sizeof list, names));
-}
-
-static const char *node_kind_name(int index)
-{
-    return nw_node_kind_key((nw_node_kind)index);
-}
-
-static const char *link_kind_name(int index)
-{
-    return nw_link_kind_key((nw_link_kind)index);
-}
-
-static const char *severity_name(int index)
-{
-    return nw_severity_name((nw_severity)index);
-}
-
-static nw_rc get_node(const json_t *object, const char *what, struct nw_topo_node *node, int index)
-{
-    static const char *const others[] = {"kind", NULL};
-    int kind = 0;
-
-    NW_TRY(get_fields(object, what, node_fields, COUNT(node_fields), others, node));
-    NW_TRY(get_choice(object, what, "kind", NW_NODE_KIND_COUNT, node_kind_name, &kind));
-    node->kind = (nw_node_kind)kind;
-    if ((index == 0) != (node->kind == NW_NODE_MACHINE) || (index == 0) != (node->parent == -1) ||
-        node->parent >= index)
-        return nw_fail(NW_EUSAGE,
-                       "%s: kind \"%s\" with parent %d: the first node is the machine and has no "
-                       "parent, every other one has a node before it as parent",
-                       what, nw_node_kind_key(node->kind), node->parent);
-    return NW_OK;
-}
-
-static nw_rc get_nodes(const json_t *root, const char *what, struct nw_topo *topo)
-{
-    const json_t *array;
-    char where[WHAT_SIZE];
-    size_t count;
-
-    NW_TRY(get_array(root, what, "nodes", &array));
-    count = json_array_size(array);
-    if (count == 0)
-        return nw_fail(NW_EUSAGE, "%s: key \"nodes\" is empty; expected the machine at least",
-                       what);
-    topo->nodes = calloc(count, sizeof *topo->nodes);
-    if (topo->nodes == NULL)
-        return nw_fail(NW_ENOMEM, "%s: out of memory for %zu nodes", what, count);
-    topo->node_count = count;
-    for (size_t i = 0; i < count; i++) {
-        snprintf(where, sizeof where, "%.256s: nodes[%zu]", what, i);
-        NW_TRY(get_node(json_array_get(array, i), where, &topo->nodes[i], (int)i));
-    }
-    return NW_OK;
-}
-
-static nw_rc get_links(const json_t *root, const char *what, struct nw_topo *topo)
-{
-    static const char *const others[] = {"kind", NULL};
-    const json_t *array;
-    char where[WHAT_SIZE];
-    size_t count;
-
-    NW_TRY(get_array(root, what, "links", &array));
-    count = json_array_size(array);
-    topo->links = calloc(count + 1, sizeof *topo->links);
-    if (topo->links == NULL)
-        return nw_fail(NW_ENOMEM, "%s: out of memory for %zu links", what, count);
-    topo->link_count = count;
-    for (size_t i = 0; i < count; i++) {
-        struct nw_topo_link *link = &topo->links[i];
-        const json_t *object = json_array_get(array, i);
-        int kind = 0;
-
-        snprintf(where, sizeof where, "%.256s: links[%zu]", what, i);
-        NW_TRY(get_fields(object, where, link_fields, COUNT(link_fields), others, link));
-        NW_TRY(get_choice(object, where, "kind", NW_LINK_KIND_COUNT, link_kind_name, &kind));
-        link->kind = (nw_link_kind)kind;
-        if (link->a < 0 || link->b < 0 || (size_t)link->a >= topo->node_count ||
-            (size_t)link->b >= topo->node_count || link->a == link->b)
-            return nw_fail(NW_EUSAGE, "%s: joins nodes %d and %d; expected two of 0 to %zu", where,
-                           link->a, link->b, topo->node_count - 1);
-    }
-    return NW_OK;
-}
-
-static nw_rc get_findings(const json_t *root, const char *what, struct nw_findings *findings)
-{
-    static const char *const others[] = {"severity", "code", "where", "text", "remedy", NULL};
-    const json_t *array;
-    char where[WHAT_SIZE];
-
-    NW_TRY(get_array(root, what, "findings", &array));
-    for (size_t i = 0; i < json_array_size(array); i++) {
-        const json_t *object = json_array_get(array, i);
-        const char *code = NULL, *place = NULL, *text = NULL, *remedy = NULL;
-        int severity = 0;
-
-        snprintf(where, sizeof where, "%.256s: findings[%zu]", what, i);
-        NW_TRY(get_fields(object, where, NULL, 0, others, NULL));
-        NW_TRY(
-            get_choice(object, where, "severity", NW_FINDING_FAIL + 1, severity_name, &severity));
-        NW_TRY(nw_json_get_text(object, where, "code", true, &code));
-        NW_TRY(nw_json_get_text(object, where, "where", true, &place));
-        NW_TRY(nw_json_get_text(object, where, "text", true, &text));
-        NW_TRY(nw_json_get_text(object, where, "remedy", false, &remedy));
-        NW_TRY(nw_findings_add(findings, (nw_severity)severity, code, place, remedy, "%s", text));
-    }
-    return NW_OK;
-}
-
-static nw_rc check_counts(const char *what, const struct nw_topo *topo)
-{
-    const struct {
-        const char *key;
-        int said, there;
-    } counts[] = {
-        {"package_count", topo->package_count, nw_topo_count(topo, NW_NODE_PACKAGE)},
-        {"numa_count", topo->numa_count, nw_topo_count(topo, NW_NODE_NUMA)},
-    };
-
-    for (size_t i = 0; i < COUNT(counts); i++)
-        if (counts[i].said != counts[i].there)
-            return nw_fail(NW_EUSAGE, "%s: key \"%s\" is %d, but %d such nodes are there", what,
-                           counts[i].key, counts[i].said, counts[i].there);
-    return NW_OK;
-}
-
-static nw_rc check_schema(const json_t *root, const char *what)
-{
-    const char *kind = NULL;
-    int schema = 0;
-
-    if (!json_is_object(root))
-        return nw_fail(NW_EUSAGE, "%s: expected a JSON object", what);
-    NW_TRY(nw_json_get_text(root, what, "kind", true, &kind));
-    if (strcmp(kind, "topology") != 0)
-        return nw_fail(NW_EUSAGE, "%s: key \"kind\" is \"%.40s\"; expected \"topology\"", what,
-                       kind);
-    NW_TRY(nw_json_get_int(root, what, "schema", true, &schema));
-    if (schema != SCHEMA)
-        return nw_fail(NW_EUSAGE, "%s: key \"schema\" is %d; this nodeworth reads schema %d", what,
-                       schema, (int)SCHEMA);
-    return NW_OK;
-}
-
-static nw_rc fill_topo(const json_t *root, const char *what, struct nw_topo *topo)
-{
-    static const char *const others[] = {"schema", "kind",  "sources",  "gaps",
-                                         "nodes",  "links", "findings", NULL};
-
-    NW_TRY(check_schema(root, what));
-    NW_TRY(get_fields(root, what, topo_fields, COUNT(topo_fields), others, topo));
-    NW_TRY(get_words(root, what, "sources", false, &topo->sources));
-    NW_TRY(get_words(root, what, "gaps", true, &topo->gaps));
-    NW_TRY(get_nodes(root, what, topo));
-    NW_TRY(get_links(root, what, topo));
-    NW_TRY(get_findings(root, what, &topo->findings));
-    NW_TRY(check_counts(what, topo));
-    topo->sources |= NW_SOURCE_JSON;
-    nw_topo_clean(topo);
-    return NW_OK;
-}
-
-nw_rc nw_topo_from_json(const json_t *json, const char *what, struct nw_topo **topo_out)
-{
-    struct nw_topo *topo = calloc(1, sizeof *topo);
-    nw_rc rc;
-
-    if (topo == NULL)
-        return nw_fail(NW_ENOMEM, "%s: out of memory for the topology", what);
-    rc = fill_topo(json, what, topo);
-    if (rc != NW_OK) {
-        nw_topo_free(topo);
-        return rc;
-    }
-    *topo_out = topo;
-    return NW_OK;
 }
