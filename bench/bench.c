@@ -22,11 +22,11 @@ const size_t nw_case_count = sizeof nw_cases / sizeof *nw_cases;
 #define MARGIN_NS           20e9
 /* Before anything is measured, a unit is thought to take 20 ms and 10 ns a byte (100 MB/s, a dozen
  * calls of it at 1 GB/s); only the ratio of small to large sizes matters. */
-#define WEIGHT_UNIT_NS      20e6
-#define WEIGHT_BYTE_NS      10.0
+#define WEIGHT_UNIT_NS 20e6
+#define WEIGHT_BYTE_NS 10.0
 /* With --cold the rotation has at least so much room; more would break the promise that a rank
  * holds at most two largest buffers and 64 MiB. */
-#define COLD_BYTES          (16u << 20)
+#define COLD_BYTES (16u << 20)
 
 static double unit_weight(const struct nw_unit *unit)
 {
@@ -242,10 +242,10 @@ static nw_rc check_same_plan(const struct nw_bench *bench)
     uint64_t hash = nw_plan_hash(bench->plan), first = hash;
 
     NW_TRY(bench->comm->ops->share(bench->comm, &first, sizeof first, 0));
-    return nw_agree(bench->comm, hash == first ? NW_OK
-                                               : nw_fail(NW_EUSAGE,
-                                                         "other options than on rank 0; start all "
-                                                         "ranks with the same ones"));
+    return nw_agree(bench->comm, hash == first
+                                     ? NW_OK
+                                     : nw_fail(NW_EUSAGE, "other options than on rank 0; start all "
+                                                          "ranks with the same ones"));
 }
 
 /* Buffers that do not fit would not be refused but bring the out-of-memory killer. */

@@ -98,8 +98,9 @@ nw_rc nw_binding_judge(const struct nw_rank_binding *bindings, const struct nw_c
 
         for (int rank = 0; rank < comm->rank_count; rank++) {
             const int own = core_count(&bindings[rank]);
-            const int here =
-                comm->host_of_rank[rank] == host && own > 0 ? ranks_within(bindings, comm, rank) : 0;
+            const int here = comm->host_of_rank[rank] == host && own > 0
+                                 ? ranks_within(bindings, comm, rank)
+                                 : 0;
 
             if (here > own && here > sharing) {
                 worst = rank;

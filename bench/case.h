@@ -20,8 +20,8 @@ struct nw_bench {
     bool dry;
     char *send, *recv; /* send_bytes, recv_bytes: what the largest unit needs */
     uint64_t send_bytes, recv_bytes;
-    uint64_t round;      /* next test pattern */
-    nw_rc rc;            /* rank 0: a callback failed; `text` says how */
+    uint64_t round; /* next test pattern */
+    nw_rc rc;       /* rank 0: a callback failed; `text` says how */
     char text[1024];
     bool wrong;          /* some data was wrong (complete on rank 0 only) */
     size_t record_count; /* handed out, kept ones included (rank 0) */

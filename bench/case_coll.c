@@ -33,8 +33,8 @@ static void add_to_curve(struct sweep *sweep, const struct nw_record *record)
         nw_curve_add(&sweep->curves[record->in_place], record);
 }
 
-static nw_rc measure_unit(struct sweep *sweep, const struct nw_coll_work *work,
-                          const char *title, struct nw_record *record)
+static nw_rc measure_unit(struct sweep *sweep, const struct nw_coll_work *work, const char *title,
+                          struct nw_record *record)
 {
     struct nw_bench *bench = sweep->bench;
     const struct nw_measure how = nw_bench_how(bench, work->bytes, title);
@@ -62,8 +62,7 @@ static nw_rc unit(struct sweep *sweep, uint64_t bytes, bool in_place, uint64_t p
                                  .op = variant->op,
                                  .root = variant->root,
                                  .in_place = in_place};
-    const struct nw_coll_work work =
-        nw_coll_work_of(bench, bench->comm, &call, bytes, piece_bytes);
+    const struct nw_coll_work work = nw_coll_work_of(bench, bench->comm, &call, bytes, piece_bytes);
     const struct nw_record *kept = NULL;
     struct nw_record record;
     struct nw_unit unit = {.identities = &record, .identity_count = 1};
@@ -74,9 +73,8 @@ static nw_rc unit(struct sweep *sweep, uint64_t bytes, bool in_place, uint64_t p
     nw_bench_identity(bench, "coll", &record);
     nw_variant_identity(variant, &record);
     record.bytes = work.bytes;
-    record.count = nw_coll_shape(variant->coll, work.bytes, variant->dtype,
-                                 bench->comm->rank_count)
-                       .count;
+    record.count =
+        nw_coll_shape(variant->coll, work.bytes, variant->dtype, bench->comm->rank_count).count;
     record.in_place = in_place;
     record.piece_bytes = work.piece_bytes < work.bytes ? work.piece_bytes : 0;
     title_of(variant, work.bytes, in_place, record.piece_bytes, title);
@@ -156,10 +154,8 @@ static nw_rc sweep_sizes(struct sweep *sweep, const uint64_t *sizes, size_t coun
 /* The first size that this backend refuses stands for all. */
 static bool supported(struct nw_bench *bench, const struct nw_variant *variant, uint64_t bytes)
 {
-    struct nw_call call = {.coll = variant->coll,
-                           .dtype = variant->dtype,
-                           .op = variant->op,
-                           .root = variant->root};
+    struct nw_call call = {
+        .coll = variant->coll, .dtype = variant->dtype, .op = variant->op, .root = variant->root};
 
     call.shape = nw_coll_shape(call.coll, bytes, call.dtype, bench->comm->rank_count);
     if (bench->comm->ops->supports(bench->comm, &call))

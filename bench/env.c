@@ -20,12 +20,13 @@ extern char **environ;
 #define TOPOLOGY_BYTES   (1u << 20) /* of one host, as JSON text; a DGX takes some 60 KiB */
 #define VALUE_MAX        256        /* of an environment variable */
 
-static const char *const env_allowed[] = {"NCCL_", "OMPI_MCA_", "UCX_", "CUDA_VISIBLE_DEVICES", NULL};
+static const char *const env_allowed[] = {"NCCL_", "OMPI_MCA_", "UCX_", "CUDA_VISIBLE_DEVICES",
+                                          NULL};
 /* Set by mpirun for itself, no tuning (and orte_precondition_transports is a key). */
-static const char *const env_internal[] = {"OMPI_MCA_orte", "OMPI_MCA_ess", "OMPI_MCA_pmix",
-                                           "OMPI_MCA_initial_wdir", "OMPI_MCA_shmem_RUNTIME",
-                                           "OMPI_MCA_mpi_oversubscribe", "OMPI_MCA_plm_rsh_agent",
-                                           NULL};
+static const char *const env_internal[] = {"OMPI_MCA_orte",          "OMPI_MCA_ess",
+                                           "OMPI_MCA_pmix",          "OMPI_MCA_initial_wdir",
+                                           "OMPI_MCA_shmem_RUNTIME", "OMPI_MCA_mpi_oversubscribe",
+                                           "OMPI_MCA_plm_rsh_agent", NULL};
 static const char *const env_secret[] = {"KEY", "TOKEN", "SECRET", "PASS", "CRED", "AUTH", NULL};
 
 static bool begins_with_any(const char *text, const char *const *prefixes)

@@ -26,8 +26,9 @@ struct loop {
 
 static void set_deadline(const struct loop *loop, uint32_t calls)
 {
-    nw_bench_status_deadline(loop->how->status, nw_now_ns() + (uint64_t)(loop->how->margin_ns +
-                                                                         calls * loop->how->call_deadline_ns));
+    nw_bench_status_deadline(
+        loop->how->status,
+        nw_now_ns() + (uint64_t)(loop->how->margin_ns + calls * loop->how->call_deadline_ns));
 }
 
 static void enter_phase(const struct loop *loop, const char *phase)
@@ -96,8 +97,7 @@ static void merge_check(struct loop *loop)
 static nw_rc check_once(struct loop *loop, uint64_t round)
 {
     struct nw_wrong first = {.from_rank = -1};
-    const uint64_t wrong =
-        loop->rc == NW_OK ? loop->work->check(loop->work, round, &first) : 0;
+    const uint64_t wrong = loop->rc == NW_OK ? loop->work->check(loop->work, round, &first) : 0;
 
     loop->mine[CHECK_WRONG] = (double)wrong;
     loop->mine[CHECK_INDEX] = (double)first.index;
@@ -216,8 +216,8 @@ static nw_rc open_loop(struct loop *loop)
         loop->out.checks == NULL)
         return nw_fail(NW_ENOMEM, "no memory for the samples of %zu ranks", ranks);
     for (int group = 0; group < loop->out.group_count; group++)
-        loop->out.checks[group] = (struct nw_group_check){
-            .wrong_elements = -1, .rank = -1, .first = {.from_rank = -1}};
+        loop->out.checks[group] =
+            (struct nw_group_check){.wrong_elements = -1, .rank = -1, .first = {.from_rank = -1}};
     return nw_sampling_open(&how->rules, loop->group_of_rank, how->comm->rank_count,
                             loop->out.group_count, &loop->out.sampling);
 }

@@ -108,8 +108,9 @@ static nw_rc for_each_item(struct nw_plan *plan, const char *option, const char 
         const size_t length = strcspn(at, ",");
 
         if (length == 0 || length >= sizeof item)
-            return nw_fail(NW_EUSAGE, "option %s: \"%.80s\" has an %s item; accepted: names with "
-                                      "commas between them, or all",
+            return nw_fail(NW_EUSAGE,
+                           "option %s: \"%.80s\" has an %s item; accepted: names with "
+                           "commas between them, or all",
                            option, list, length == 0 ? "empty" : "overlong");
         memcpy(item, at, length);
         item[length] = '\0';
@@ -215,7 +216,8 @@ static nw_rc resolve_sizes(struct nw_plan *plan)
         return nw_fail(NW_EUSAGE,
                        "option -b (--minbytes): %s is above -e (--maxbytes) %s; accepted: at most "
                        "the largest size",
-                       nw_format_bytes(min, plan->min_bytes), nw_format_bytes(max, plan->max_bytes));
+                       nw_format_bytes(min, plan->min_bytes),
+                       nw_format_bytes(max, plan->max_bytes));
     if (plan->step_factor == 0 && plan->step_bytes == 0)
         plan->step_factor = 2;
     if (plan->step_factor <= 1 && plan->step_bytes == 0)
@@ -235,8 +237,9 @@ static nw_rc resolve_backend(struct nw_plan *plan)
     const bool local = strcmp(plan->backend, "local") == 0;
 
     if (!local && (plan->ranks > 0 || plan->hosts > 0))
-        return nw_fail(NW_EUSAGE, "option --%s is for --backend local; the ranks of --backend mpi "
-                                  "are those of mpirun -np N",
+        return nw_fail(NW_EUSAGE,
+                       "option --%s is for --backend local; the ranks of --backend mpi "
+                       "are those of mpirun -np N",
                        plan->ranks > 0 ? "ranks" : "hosts");
     if (!local)
         return NW_OK;
@@ -375,7 +378,7 @@ uint64_t nw_plan_hash(const struct nw_plan *plan)
         if (nw_plan_rows[i].name == NULL || is_output(&nw_plan_rows[i]))
             continue;
         nw_option_text(&nw_plan_rows[i], plan, text, sizeof text);
-        for (const char *at = text; ; at++) {
+        for (const char *at = text;; at++) {
             hash = (hash ^ (unsigned char)*at) * 0x100000001b3u;
             if (*at == '\0')
                 break;

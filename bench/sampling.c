@@ -8,13 +8,13 @@
 
 /* Then a budget holds some 400 samples: more do not narrow the interval by much, but fill the
  * file. */
-#define SAMPLES_A_BUDGET      400
-#define RECALIBRATIONS_MAX    3
-#define CALIBRATION_GROWTH    100 /* at most, from one calibration sample to the next */
-#define DRIFT_REL             0.05
-#define DRIFT_SAMPLES_MIN     12 /* two halves of six: each has a 95 % interval */
+#define SAMPLES_A_BUDGET   400
+#define RECALIBRATIONS_MAX 3
+#define CALIBRATION_GROWTH 100 /* at most, from one calibration sample to the next */
+#define DRIFT_REL          0.05
+#define DRIFT_SAMPLES_MIN  12 /* two halves of six: each has a 95 % interval */
 
-struct series { /* one group */
+struct series {                  /* one group */
     double *times_ns, *skews_ns; /* of one call */
     double rel_half_interval;    /* NAN: fewer than two samples */
 };

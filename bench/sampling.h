@@ -24,10 +24,10 @@
 
 /* A sample shorter than this measures the barrier: leaving it takes ranks 1 to 5 us apart on shared
  * memory (docs/measured.md), which must stay in the per cents. */
-#define NW_SAMPLE_MIN_NS     200e3
-#define NW_SAMPLES_MAX       512
-#define NW_BATCH_MAX         128
-#define NW_CALLS_MAX         (1u << 20)
+#define NW_SAMPLE_MIN_NS 200e3
+#define NW_SAMPLES_MAX   512
+#define NW_BATCH_MAX     128
+#define NW_CALLS_MAX     (1u << 20)
 
 struct nw_sampling_rules {
     size_t min_samples;

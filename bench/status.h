@@ -18,7 +18,8 @@
 #define NW_BENCH_STATUS_TEXT  (NW_BENCH_STATUS_WORDS * 8)
 
 struct nw_bench_status {
-    _Atomic uint64_t deadline_ns; /* of nw_now_ns(): a rank still in this phase then hangs; 0: none */
+    _Atomic uint64_t
+        deadline_ns; /* of nw_now_ns(): a rank still in this phase then hangs; 0: none */
     _Atomic uint64_t done, total; /* measurements finished and planned */
     _Atomic uint64_t records;     /* handed out (rank 0) */
     _Atomic uint32_t sequence;    /* odd: the text is being written */

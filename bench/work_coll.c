@@ -58,8 +58,7 @@ static void fill_pieces(const struct nw_work *base, uint64_t round)
         nw_oracle_fill(&call, work->comm->rank, work->comm->rank_count, round);
 }
 
-static uint64_t check_pieces(const struct nw_work *base, uint64_t round,
-                             struct nw_wrong *first_out)
+static uint64_t check_pieces(const struct nw_work *base, uint64_t round, struct nw_wrong *first_out)
 {
     const struct nw_coll_work *work = (const struct nw_coll_work *)base;
     const size_t element_bytes = nw_dtype_bytes(work->call.dtype);
@@ -136,8 +135,8 @@ struct nw_coll_work nw_coll_work_of(const struct nw_bench *bench, struct nw_comm
 void nw_coll_work_buffers(const struct nw_coll_work *work, uint64_t *send_bytes_out,
                           uint64_t *recv_bytes_out)
 {
-    const struct nw_shape shape = nw_coll_shape(work->call.coll, work->bytes, work->call.dtype,
-                                                work->comm->rank_count);
+    const struct nw_shape shape =
+        nw_coll_shape(work->call.coll, work->bytes, work->call.dtype, work->comm->rank_count);
     const bool in_place = work->call.in_place;
 
     *send_bytes_out = in_place && shape.send_bytes <= shape.recv_bytes ? 0 : shape.send_bytes;
@@ -153,8 +152,9 @@ nw_rc nw_for_each_variant(struct nw_bench *bench, int rank_count,
     const struct nw_plan *plan = bench->plan;
 
     if (plan->root >= rank_count)
-        return nw_fail(NW_EUSAGE, "option -r (--root): %d is no rank; accepted: -1 (every rank in "
-                                  "turn), 0 to %d",
+        return nw_fail(NW_EUSAGE,
+                       "option -r (--root): %d is no rank; accepted: -1 (every rank in "
+                       "turn), 0 to %d",
                        plan->root, rank_count - 1);
     for (size_t coll = 0; coll < plan->coll_count; coll++) {
         const unsigned flags = plan->colls[coll]->flags;

@@ -8,8 +8,8 @@
 struct nw_coll_work {
     struct nw_work work; /* first: nw_measure hands this back */
     struct nw_comm *comm;
-    struct nw_call call; /* coll, dtype, op, root, in_place; the rest is set for each piece */
-    uint64_t bytes;      /* of all pieces together */
+    struct nw_call call;  /* coll, dtype, op, root, in_place; the rest is set for each piece */
+    uint64_t bytes;       /* of all pieces together */
     uint64_t piece_bytes; /* = bytes: whole */
     char *send, *recv;
     uint64_t slot_count; /* places to rotate through; 1: none */

@@ -1,7 +1,299 @@
+/* nodeworth bench: measure, show nccl-tests' table, keep every record on disk as it comes. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "bench/agree.h"
+#include "bench/bench.h"
 #include "cli/cli.h"
+#include "cli/supervise.h"
+#include "report/bench_text.h"
+#include "results/results.h"
+
+#define STOP_DEADLINE_NS 10000000000ull /* for the ranks to meet at the end of MPI */
+
+struct session {
+    struct nw_plan plan;
+    struct nw_bench_status *status;
+    /* rank 0's */
+    char path[4096]; /* of results.jsonl; "": only the table */
+    struct nw_results_writer *file, *json;
+    struct nw_bench_text *text;
+    struct nw_results before; /* --resume: what the file holds */
+    const struct nw_run *unfinished;
+    bool continues; /* the file's last run is unfinished: go on in it */
+    nw_rc rc;       /* what the run came to, for the exit code of --backend local */
+};
+
+/* ---- where results go (rank 0) ----------------------------------------------------------------
+ */
+
+static nw_rc find_path(struct session *session)
+{
+    const struct nw_plan *plan = &session->plan;
+    int length = 0;
+
+    if (plan->json_file != NULL)
+        length = snprintf(session->path, sizeof session->path, "%s", plan->json_file);
+    else if (plan->out_dir != NULL)
+        length = snprintf(session->path, sizeof session->path, "%s/results.jsonl", plan->out_dir);
+    if ((size_t)length >= sizeof session->path)
+        return nw_fail(NW_EUSAGE, "the name of the results file is too long");
+    return plan->out_dir != NULL ? nw_make_directory(plan->out_dir) : NW_OK;
+}
+
+static nw_rc check_resumable(const struct session *session, const struct nw_comm *comm)
+{
+    const struct nw_context *context = &session->unfinished->context;
+
+    if (context->rank_count == comm->rank_count && context->host_count == comm->host_count &&
+        strcmp(context->backend, comm->ops->name) == 0 && strcmp(context->tool, "nodeworth") == 0)
+        return NW_OK;
+    return nw_fail(NW_EUSAGE,
+                   "%s: the run to go on with was made by %s with %d ranks on %d hosts (%s), this "
+                   "one has %d on %d (%s); start it alike, or without --resume",
+                   session->path, context->tool, context->rank_count, context->host_count,
+                   context->backend, comm->rank_count, comm->host_count, comm->ops->name);
+}
+
+/* What the file holds already. A file that is not there is a run that had no time to begin. */
+static nw_rc read_before(struct session *session, const struct nw_comm *comm)
+{
+    const struct nw_results *before = &session->before;
+
+    if (!session->plan.resume || access(session->path, F_OK) != 0)
+        return NW_OK;
+    NW_TRY(nw_results_read(session->path, &session->before));
+    if (before->run_count == 0)
+        return NW_OK;
+    session->unfinished = &before->runs[before->run_count - 1];
+    session->continues = !session->unfinished->context.complete;
+    return check_resumable(session, comm);
+}
+
+static nw_rc open_sinks(struct session *session, const struct nw_comm *comm)
+{
+    NW_TRY(find_path(session));
+    NW_TRY(read_before(session, comm));
+    if (session->path[0] != '\0')
+        NW_TRY(nw_results_create(session->path, session->plan.resume, &session->file));
+    if (session->plan.json)
+        return nw_results_create("/dev/stdout", true, &session->json);
+    return nw_bench_text_open(stdout, &session->plan, &session->text);
+}
+
+/* Keeps the first failure. */
+static nw_rc close_sinks(struct session *session, bool complete)
+{
+    struct nw_results_writer *writers[] = {session->file, session->json};
+    nw_rc first = nw_bench_text_close(session->text);
+
+    for (size_t i = 0; i < sizeof writers / sizeof *writers; i++) {
+        nw_rc rc = NW_OK;
+
+        if (writers[i] == NULL)
+            continue;
+        if (complete)
+            rc = nw_results_write_end(writers[i]);
+        if (rc == NW_OK)
+            rc = nw_results_close(writers[i]);
+        else
+            (void)nw_results_close(writers[i]); /* the first failure counts */
+        first = first == NW_OK ? rc : first;
+    }
+    nw_results_free(&session->before);
+    return first;
+}
+
+static nw_rc check_same_hosts(const struct session *session, const struct nw_context *context)
+{
+    const struct nw_context *old = &session->unfinished->context;
+
+    for (int host = 0; old->hosts != NULL && host < context->host_count; host++)
+        if (strcmp(old->hosts[host].name, context->hosts[host].name) != 0)
+            return nw_fail(NW_EUSAGE,
+                           "%s: the run to go on with was made on other hosts (%s, now %s); start "
+                           "it there, or without --resume",
+                           session->path, old->hosts[host].name, context->hosts[host].name);
+    return NW_OK;
+}
+
+static nw_rc on_context(void *user, const struct nw_context *context)
+{
+    struct session *session = user;
+
+    if (session->continues)
+        NW_TRY(check_same_hosts(session, context));
+    if (session->file != NULL && !session->continues)
+        NW_TRY(nw_results_write_context(session->file, context));
+    if (session->json != NULL)
+        return nw_results_write_context(session->json, context);
+    nw_bench_text_context(session->text, context);
+    return NW_OK;
+}
+
+static nw_rc on_record(void *user, const struct nw_record *record, bool kept)
+{
+    struct session *session = user;
+
+    if (session->file != NULL && !kept)
+        NW_TRY(nw_results_write_record(session->file, record));
+    if (session->json != NULL)
+        return nw_results_write_record(session->json, record);
+    nw_bench_text_record(session->text, record);
+    return NW_OK;
+}
+
+static nw_rc on_finding(void *user, const struct nw_finding *finding)
+{
+    struct session *session = user;
+
+    if (session->file != NULL)
+        NW_TRY(nw_results_write_finding(session->file, finding));
+    if (session->json != NULL)
+        return nw_results_write_finding(session->json, finding);
+    nw_bench_text_finding(session->text, finding);
+    return NW_OK;
+}
+
+/* ---- a rank -----------------------------------------------------------------------------------
+ */
+
+/* Did the run reach its end? Wrong data and nothing to measure are results too. */
+static bool is_complete(nw_rc rc)
+{
+    return rc == NW_OK || rc == NW_EWRONG || rc == NW_ENOTSUP;
+}
+
+/* Collective; the same answer on all ranks, except that only rank 0 sees its files fail to close.
+ */
+static nw_rc run_rank(struct nw_comm *comm, void *argument)
+{
+    struct session *session = argument;
+    struct nw_bench_events events = {.version = nw_version};
+    nw_rc rc = NW_OK, closed;
+
+    if (comm->rank == 0) {
+        events = (struct nw_bench_events){.user = session,
+                                          .on_context = on_context,
+                                          .on_record = on_record,
+                                          .on_finding = on_finding,
+                                          .version = nw_version};
+        rc = open_sinks(session, comm);
+    }
+    /* the threads of --backend local share one status: rank 0's */
+    events.status = comm->ops->simulated && comm->rank != 0 ? NULL : session->status;
+    rc = nw_agree(comm, rc);
+    if (comm->rank == 0 && session->unfinished != NULL) {
+        events.done = session->unfinished->records;
+        events.done_count = session->unfinished->record_count;
+    }
+    if (rc == NW_OK)
+        rc = nw_bench_run(&session->plan, comm, &events);
+    if (comm->rank != 0)
+        return rc;
+    if (rc != NW_OK) /* before anything else can fail */
+        nw_cli_fail(rc);
+    closed = close_sinks(session, is_complete(rc));
+    if (rc == NW_OK && closed != NW_OK)
+        nw_cli_fail(rc = closed);
+    session->rc = rc;
+    return rc;
+}
+
+static int work_mpi(struct session *session)
+{
+    struct nw_comm *comm;
+    nw_rc rc = nw_mpi_start(NULL, NULL);
+
+    if (rc == NW_OK)
+        rc = nw_comm_open_mpi(&comm);
+    if (rc != NW_OK)
+        return nw_cli_fail(rc);
+    rc = run_rank(comm, session);
+    nw_bench_status_write(session->status, nw_now_ns() + STOP_DEADLINE_NS, "the end of MPI");
+    nw_comm_close(comm);
+    nw_mpi_stop();
+    nw_bench_status_write(session->status, 0, "");
+    return nw_rc_exit_code(rc);
+}
+
+static int work_local(struct session *session)
+{
+    const nw_rc rc = nw_comm_run_local(session->plan.ranks, session->plan.hosts, run_rank, session);
+
+    /* Rank 0 has told its own; a thread that could not be started has not. */
+    return rc == NW_OK || rc == session->rc ? nw_rc_exit_code(rc) : nw_cli_fail(rc);
+}
+
+static int work(void *argument, void *shared)
+{
+    struct session *session = argument;
+
+    session->status = shared;
+    return strcmp(session->plan.backend, "local") == 0 ? work_local(session) : work_mpi(session);
+}
+
+/* ---- the process that watches -----------------------------------------------------------------
+ */
+
+static void describe(const void *shared, char *text, size_t size)
+{
+    const struct nw_bench_status *status = shared;
+    char where[NW_BENCH_STATUS_TEXT];
+    uint64_t deadline_ns, records;
+
+    nw_bench_status_read(status, where, &deadline_ns);
+    records = atomic_load(&status->records);
+    snprintf(text, size, "%s", where[0] != '\0' ? where : "start or end");
+    if (records > 0)
+        snprintf(text + strlen(text), size - strlen(text), "; %llu records kept",
+                 (unsigned long long)records);
+}
+
+static uint64_t deadline_ns(const void *shared)
+{
+    const struct nw_bench_status *status = shared;
+
+    return atomic_load_explicit(&status->deadline_ns, memory_order_relaxed);
+}
+
+static nw_rc check_launch(const struct nw_plan *plan)
+{
+    if (strcmp(plan->backend, "local") == 0 && nw_cli_launch_size() > 1)
+        return nw_fail(NW_EUSAGE, "option --backend: local has threads for ranks; start it without "
+                                  "mpirun (--ranks N)");
+    return NW_OK;
+}
 
 int nw_cmd_bench(int argc, char **argv)
 {
-    (void)argc, (void)argv;
-    return nw_cli_fail(nw_fail(NW_ENOTSUP, "not written yet"));
+    struct session session = {.rc = NW_OK};
+    struct nw_cli cli = {
+        .doc = "Measure collectives, pairs and scaling between the ranks of an mpirun: verified, "
+               "sampled until the 95 % interval is narrow, the slowest rank's time.\v"
+               "Letters are nccl-tests' where it has them. Without -J and --out there is only the "
+               "table. Exit codes: 0, 1 wrong data, 2 bad input, 3 nothing could be measured, 4 a "
+               "rank died or hung (what was finished is in the file).",
+        .rows = nw_plan_rows,
+        .row_count = nw_plan_row_count,
+        .target = &session.plan,
+    };
+    const struct nw_supervision supervision = {.shared_bytes = sizeof(struct nw_bench_status),
+                                               .work = work,
+                                               .argument = &session,
+                                               .describe = describe,
+                                               .deadline_ns = deadline_ns};
+    const bool speaks = nw_cli_launch_rank() <= 0;
+    nw_rc rc = nw_cli_parse(&cli, argc, argv, speaks);
+
+    if (rc == NW_OK)
+        rc = nw_plan_resolve(&session.plan);
+    if (rc == NW_OK)
+        rc = check_launch(&session.plan);
+    if (rc != NW_OK)
+        return speaks ? nw_cli_fail(rc) : nw_rc_exit_code(rc);
+    return nw_supervise(&supervision, argc, argv);
 }
