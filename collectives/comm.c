@@ -1,5 +1,6 @@
 #include "collectives/comm.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -100,9 +101,25 @@ static size_t whole_pages(uint64_t bytes)
  * the advice. */
 #define HUGE_PAGE_BYTES (2u << 20)
 
+/* Linux grants more than it has and kills whoever touches it: ask first. UINT64_MAX: unknown. */
+static uint64_t available_bytes(void)
+{
+    FILE *stream = fopen("/proc/meminfo", "re");
+    char line[128];
+    unsigned long long kib;
+    uint64_t bytes = UINT64_MAX;
+    while (stream && fgets(line, sizeof line, stream)) {
+        if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
+            bytes = kib * 1024;
+    }
+    if (stream)
+        fclose(stream);
+    return bytes;
+}
+
 void *nw_comm_alloc(uint64_t bytes)
 {
-    if (bytes > SIZE_MAX / 2)
+    if (bytes > SIZE_MAX / 2 || bytes > available_bytes())
         return NULL;
     const size_t length = whole_pages(bytes);
     void *buffer = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -90,8 +90,8 @@ nw_rc nw_comm_run_local(int rank_count, int host_count,
                         nw_rc (*body)(struct nw_comm *comm, void *argument), void *argument);
 
 void nw_comm_close(struct nw_comm *comm);
-/* Page-aligned, touched by the caller (so that it lies in its NUMA node), zero; NULL when out of
- * memory. 0 bytes: a page. */
+/* Page-aligned, touched by the caller (so that it lies in its NUMA node), zero; NULL when the
+ * machine has not that much to spare. 0 bytes: a page. */
 void *nw_comm_alloc(uint64_t bytes);
 void nw_comm_free(void *buffer, uint64_t bytes); /* accepts NULL */
 
