@@ -72,13 +72,15 @@ struct nw_host { /* one host of the run */
 
 struct nw_context {
     int schema;
-    char tool[32];              /* "nodeworth", "nccl-tests", "rccl-tests" */
-    char tool_version[64];      /* git describe, -dirty */
-    char started[32];           /* ISO 8601 UTC; "": unknown */
-    char backend[16];           /* "mpi" "local" "nccl" */
-    char library[128];          /* "Open MPI v4.1.4 …", "NCCL 2.18.5" */
-    char gpu_model[128];        /* imported logs; "": none or unknown */
-    char source[256];           /* imported: the file; "": measured here */
+    char tool[32];         /* "nodeworth", "nccl-tests", "rccl-tests" */
+    char tool_version[64]; /* git describe, -dirty */
+    char started[32];      /* ISO 8601 UTC; "": unknown */
+    char backend[16];      /* "mpi" "local" "nccl" */
+    char library[128];     /* "Open MPI v4.1.4 …", "NCCL 2.18.5" */
+    char gpu_model[128];   /* imported logs; "": none or unknown */
+    char network[64]; /* what NCCL says it used between hosts: "IB" "Socket" "AWS Libfabric"; "":
+                         unknown */
+    char source[256]; /* imported: the file; "": measured here */
     int rank_count, host_count; /* 0: unknown */
     struct nw_host *hosts;      /* host_count entries, or NULL */
     json_t *environment;        /* object: allow-listed variables; NULL */

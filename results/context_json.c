@@ -24,6 +24,7 @@ static const struct nw_field context_rows[] = {
     TEXT(struct nw_context, "backend", backend, false),
     TEXT(struct nw_context, "library", library, false),
     TEXT(struct nw_context, "gpu_model", gpu_model, false),
+    TEXT(struct nw_context, "network", network, false),
     TEXT(struct nw_context, "source", source, false),
     NUMBER(struct nw_context, "ranks", NW_FIELD_INT, rank_count, 1),
     NUMBER(struct nw_context, "hosts", NW_FIELD_INT, host_count, 1),
