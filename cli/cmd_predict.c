@@ -1,7 +1,51 @@
-#include "cli/cli.h"
+#include "base/json.h"
+#include "cli/model_args.h"
+#include "report/model_text.h"
+
+static const char doc[] =
+    "Memory and time of one training step, strategy by strategy, from measured communication.\v"
+    "Without results, --intra-node and --inter-node say how fast the wires are, or --gpu lets the "
+    "datasheet's link rate stand in. Example:\n\n"
+    "  nodeworth predict --model llama-2-7b --gpu h100-sxm --nodes 1,2 results.jsonl";
+
+static nw_rc print_json(const struct nw_model *model, const struct nw_steps *steps)
+{
+    json_t *root;
+
+    NW_TRY(nw_steps_to_json(model, steps, &root));
+    const nw_rc rc = nw_json_print(stdout, root);
+
+    json_decref(root);
+    return rc;
+}
+
+static nw_rc predict(const struct nw_model_args *args, const struct nw_results *results)
+{
+    struct nw_model model;
+    struct nw_steps steps;
+
+    NW_TRY(nw_model_open(&args->request, results, &model));
+    nw_rc rc = nw_predict_all(&model, &steps);
+
+    if (rc == NW_OK) {
+        rc = args->json ? print_json(&model, &steps) : nw_report_predict(stdout, &model, &steps);
+        nw_steps_free(&steps);
+    }
+    nw_model_close(&model);
+    return rc;
+}
 
 int nw_cmd_predict(int argc, char **argv)
 {
-    (void)argc, (void)argv;
-    return nw_cli_fail(nw_fail(NW_ENOTSUP, "not written yet"));
+    struct nw_model_args args;
+    struct nw_results results;
+    nw_rc rc = nw_model_args_parse(argc, argv, doc, false, &args, &results);
+
+    if (rc != NW_OK)
+        return nw_cli_fail(rc);
+    rc = predict(&args, &results);
+    nw_results_free(&results);
+    if (rc == NW_OK)
+        rc = nw_cli_finish_stdout();
+    return rc == NW_OK ? 0 : nw_cli_fail(rc);
 }

@@ -215,7 +215,7 @@ nw_rc nw_curves_add(struct nw_curves *curves, const struct nw_results *results, 
         const struct nw_run *run = &results->runs[r];
 
         for (size_t i = 0; i < run->record_count; i++) {
-            struct nw_curve *curve;
+            struct nw_curve *curve = NULL;
             bool guessed;
 
             if (!is_usable(&run->records[i]))

@@ -15,7 +15,8 @@ double nw_price_per_hour(const struct nw_terms *terms, int node_count)
     if (!isfinite(terms->price_per_node_hour))
         return node_count;
     return terms->price_per_node_hour * node_count +
-           terms->extra_per_further_node_hour * (node_count - 1);
+           terms->extra_per_further_node_hour * (node_count - 1) + terms->extra_per_hour +
+           (node_count > 1 ? terms->extra_when_several_per_hour : 0);
 }
 
 /* The fastest strategy that fits; NW_OK with *found_out false: none fits. */

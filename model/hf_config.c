@@ -180,7 +180,7 @@ static nw_rc read_keys(const json_t *root, const struct architecture *architectu
 
 static nw_rc read_config(const json_t *root, const char *what, struct nw_transformer *net_out)
 {
-    const struct architecture *architecture;
+    const struct architecture *architecture = NULL;
 
     NW_TRY(find_architecture(root, what, &architecture));
     NW_TRY(check_present(root, architecture, what));

@@ -250,7 +250,9 @@ double nw_gpu_peak(const struct nw_gpu *gpu, const struct nw_precision *precisio
 
 struct nw_terms {
     double price_per_node_hour;         /* NAN: not given, nodes cost the same */
-    double extra_per_further_node_hour; /* network, storage, operations; 0 */
+    double extra_per_further_node_hour; /* each node beyond the first; 0 */
+    double extra_per_hour;              /* whatever the node count (storage); 0 */
+    double extra_when_several_per_hour; /* once there are two nodes (network, operations); 0 */
     const char *currency;               /* free text; "" */
     double max_extra_cost;              /* 0.25: up to 25 % more per token is worth the time won */
     double deadline_ns;                 /* NAN */
@@ -338,9 +340,11 @@ void nw_steps_free(struct nw_steps *steps);
 nw_rc nw_decide(const struct nw_model *model, struct nw_decision *decision_out);
 void nw_decision_free(struct nw_decision *decision);
 
+const char *nw_pays_name(nw_pays pays); /* "yes" "no" "memory" … */
 /* For --json and report pages; the caller owns the result. */
-nw_rc nw_model_to_json(const struct nw_model *model, json_t **json_out);
 nw_rc nw_step_to_json(const struct nw_step *step, json_t **json_out);
+nw_rc nw_steps_to_json(const struct nw_model *model, const struct nw_steps *steps,
+                       json_t **json_out);
 nw_rc nw_decision_to_json(const struct nw_model *model, const struct nw_decision *decision,
                           json_t **json_out);
 

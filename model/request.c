@@ -11,6 +11,7 @@
  * tokens. */
 #define DEFAULT_SEQUENCE   4096u
 #define MICRO_BATCH_TOKENS 8192u
+#define MONTH_HOURS        730.0 /* 365 × 24 / 12 */
 #define MAX_NODES          16384
 #define MAX_LIST_TEXT      256
 #define GPUS_PER_NODE      8
@@ -204,11 +205,40 @@ static nw_rc make_terms(const struct nw_model_request *request, const struct nw_
         .price_per_node_hour =
             request->price_per_node_hour > 0 ? request->price_per_node_hour : NAN,
         .extra_per_further_node_hour = request->extra_per_node_hour,
+        .extra_per_hour = request->extra_per_hour,
+        .extra_when_several_per_hour = request->extra_when_several_per_hour,
         .currency = request->currency != NULL ? request->currency : "",
         .max_extra_cost = request->max_extra_cost_percent / 100,
         .deadline_ns = request->deadline_ns > 0 ? request->deadline_ns : NAN,
     };
     return NW_OK;
+}
+
+static double known_or_zero(double value)
+{
+    return isfinite(value) && value > 0 ? value : 0;
+}
+
+void nw_model_request_take_quote(struct nw_model_request *request, const struct nw_quote *quote)
+{
+    double price = known_or_zero(quote->price_per_node_hour);
+
+    if (request->gpus_per_node == 0)
+        request->gpus_per_node = quote->gpu_count;
+    if (request->price_per_node_hour > 0)
+        return;
+    if (!(price > 0))
+        price = known_or_zero(quote->price_per_node_month) / MONTH_HOURS;
+    if (!(price > 0))
+        price = known_or_zero(quote->price_per_gpu_hour) * quote->gpu_count;
+    if (!(price > 0))
+        return;
+    request->price_per_node_hour = price;
+    request->currency = quote->currency;
+    request->extra_per_hour = known_or_zero(quote->storage_extra_per_month) / MONTH_HOURS;
+    request->extra_when_several_per_hour = (known_or_zero(quote->network_extra_per_month) +
+                                            known_or_zero(quote->ops_extra_per_month)) /
+                                           MONTH_HOURS;
 }
 
 static struct nw_scenario scenario_of(const struct nw_model_request *request)

@@ -10,6 +10,7 @@
 
 #include "base/option.h"
 #include "model/model.h"
+#include "results/quote.h"
 
 struct nw_model_request {
     const char *model;
@@ -28,6 +29,7 @@ struct nw_model_request {
     double intra_gb_per_s, inter_gb_per_s; /* busbw */
     const char *overlap;
     double price_per_node_hour, extra_per_node_hour;
+    double extra_per_hour, extra_when_several_per_hour; /* from a quote only */
     const char *currency;
     double max_extra_cost_percent;
     double deadline_ns;
@@ -41,5 +43,10 @@ extern const struct nw_option nw_model_options[]; /* the job and the machine */
 extern const size_t nw_model_option_count;
 extern const struct nw_option nw_price_options[]; /* prices and deadline */
 extern const size_t nw_price_option_count;
+
+/* Prices and what hangs on them from a quote, where the request does not have them yet: hour, else
+ * month / 730 h, else GPU hour × GPUs; network and operations count from the second node on,
+ * storage always. Borrows the quote's texts. */
+void nw_model_request_take_quote(struct nw_model_request *request, const struct nw_quote *quote);
 
 #endif

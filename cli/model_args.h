@@ -1,0 +1,22 @@
+/* Private to cli/. What predict and decide share: options, results files, the quote's prices. */
+#ifndef NW_CLI_MODEL_ARGS_H
+#define NW_CLI_MODEL_ARGS_H
+
+#include "cli/cli.h"
+#include "model/request.h"
+#include "results/results.h"
+
+struct nw_model_args {
+    struct nw_model_request request;
+    const char *results_help; /* only a row of --help: the files are collected before argp */
+    const char *quote_path;
+    bool json;
+    struct nw_quote quote; /* where quote_path was given */
+};
+
+/* Parses, reads every results file (results.jsonl, or a log that an importer knows) and the quote.
+ * `prices`: takes the price options too. On success the caller frees `results_out`. */
+nw_rc nw_model_args_parse(int argc, char **argv, const char *doc, bool prices,
+                          struct nw_model_args *args_out, struct nw_results *results_out);
+
+#endif

@@ -1,0 +1,339 @@
+/* The model's results as JSON: keys carry units, what is unknown is absent. */
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "model/model.h"
+
+struct pair {
+    const char *key;
+    double value;
+};
+
+static nw_rc set_reals(json_t *object, const struct pair *pairs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        NW_TRY(nw_json_set_real(object, pairs[i].key, pairs[i].value));
+    return NW_OK;
+}
+#define SET_REALS(object, ...)                                                                     \
+    set_reals(object, (const struct pair[]){__VA_ARGS__},                                          \
+              sizeof((const struct pair[]){__VA_ARGS__}) / sizeof(struct pair))
+
+/* A new object under `key`; borrowed by the caller. */
+static nw_rc add_object(json_t *parent, const char *key, json_t **object_out)
+{
+    json_t *object = json_object();
+
+    NW_TRY(nw_json_set_new(parent, key, object));
+    *object_out = object;
+    return NW_OK;
+}
+
+/* ---- where a figure comes from ------------------------------------------------------------- */
+
+static nw_rc set_how(json_t *object, unsigned how)
+{
+    static const struct {
+        unsigned how;
+        const char *name;
+    } rows[] = {
+        {NW_COST_SIZE, "size_extrapolated"},   {NW_COST_DERIVED, "derived"},
+        {NW_COST_RANKS, "ranks_extrapolated"}, {NW_COST_NODES, "nodes_extrapolated"},
+        {NW_COST_GIVEN, "bandwidth_given"},    {NW_COST_DATASHEET, "datasheet"},
+        {NW_COST_NO_INTERVAL, "no_interval"},  {NW_COST_SIMULATED, "simulated"},
+        {NW_COST_HOSTS, "hosts_guessed"},
+    };
+    json_t *list = json_array();
+
+    NW_TRY(nw_json_set_new(object, "communication_from", list));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if ((how & rows[i].how) != 0 && json_array_append_new(list, json_string(rows[i].name)) != 0)
+            return nw_fail(NW_ENOMEM, "JSON: no memory");
+    if (how == 0 && json_array_append_new(list, json_string("measured")) != 0)
+        return nw_fail(NW_ENOMEM, "JSON: no memory");
+    return NW_OK;
+}
+
+static nw_rc add_assumed(json_t *object, nw_assumed assumed)
+{
+    json_t *list = json_array();
+
+    NW_TRY(nw_json_set_new(object, "assumed", list));
+    for (int i = 0; i < NW_CONSTANT_COUNT; i++) {
+        const struct nw_constant_row *row = &nw_constants[i];
+
+        if ((assumed & (nw_assumed)1 << i) == 0)
+            continue;
+        json_t *entry = json_object();
+
+        if (json_array_append_new(list, entry) != 0)
+            return nw_fail(NW_ENOMEM, "JSON: no memory");
+        NW_TRY(nw_json_set_text(entry, "key", row->key));
+        NW_TRY(nw_json_set_real(entry, "value", row->value));
+        NW_TRY(nw_json_set_text(entry, "unit", row->unit));
+        NW_TRY(nw_json_set_text(entry, "text", row->text));
+        NW_TRY(nw_json_set_text(entry, "source", row->source));
+    }
+    return NW_OK;
+}
+
+/* ---- one step ------------------------------------------------------------------------------ */
+
+static nw_rc set_memory(json_t *step, const struct nw_step *from)
+{
+    const struct nw_memory *memory = &from->memory;
+    json_t *object;
+
+    NW_TRY(add_object(step, "memory", &object));
+    NW_TRY(SET_REALS(
+        object, {"weights_bytes", memory->weights_bytes},
+        {"gradients_bytes", memory->gradients_bytes}, {"optimizer_bytes", memory->optimizer_bytes},
+        {"activations_bytes", memory->activations_bytes}, {"logits_bytes", memory->logits_bytes},
+        {"buffers_bytes", memory->buffers_bytes}, {"runtime_bytes", memory->runtime_bytes},
+        {"total_bytes", memory->total_bytes}));
+    if (from->fits >= 0)
+        NW_TRY(nw_json_set_bool(object, "fits", from->fits == 1));
+    return NW_OK;
+}
+
+static nw_rc set_times(json_t *object, const struct nw_step *step)
+{
+    return SET_REALS(
+        object, {"step_ns", step->step_ns}, {"step_low_ns", step->low_ns},
+        {"step_high_ns", step->high_ns}, {"compute_ns", step->compute_ns},
+        {"communication_ns", step->communication_ns},
+        {"exposed_communication_ns", step->exposed_ns},
+        {"hidden_communication_ns", step->hidden_ns}, {"overlap_loss_ns", step->overlap_loss_ns},
+        {"optimizer_ns", step->optimizer_known ? step->optimizer_ns : NAN},
+        {"step_full_overlap_ns", step->full_overlap_ns},
+        {"step_no_overlap_ns", step->no_overlap_ns}, {"tokens_per_s", step->tokens_per_s},
+        {"tokens_per_s_low", step->tokens_per_s_low},
+        {"tokens_per_s_high", step->tokens_per_s_high}, {"mfu", step->mfu});
+}
+
+static nw_rc fill_step(const struct nw_step *step, json_t *object)
+{
+    json_t *traffic;
+
+    NW_TRY(nw_json_set_text(object, "strategy", step->strategy->name));
+    NW_TRY(nw_json_set_int(object, "nodes", step->node_count));
+    NW_TRY(nw_json_set_int(object, "ranks", step->rank_count));
+    NW_TRY(nw_json_set_u64(object, "micro_batch", step->micro_batch));
+    NW_TRY(nw_json_set_u64(object, "micro_batches", step->micro_batch_count));
+    NW_TRY(nw_json_set_u64(object, "global_batch", step->global_batch));
+    NW_TRY(set_times(object, step));
+    NW_TRY(set_memory(object, step));
+    NW_TRY(add_object(object, "traffic", &traffic));
+    NW_TRY(SET_REALS(traffic, {"sent_per_gpu_bytes", step->traffic.bytes_sent},
+                     {"calls", step->traffic.calls},
+                     {"largest_message_bytes", step->traffic.message_bytes}));
+    NW_TRY(nw_json_set_text(traffic, "largest_message_collective", step->traffic.collective));
+    return step->rank_count > 1 ? set_how(object, step->how) : NW_OK;
+}
+
+nw_rc nw_step_to_json(const struct nw_step *step, json_t **json_out)
+{
+    json_t *object = json_object();
+    const nw_rc rc = fill_step(step, object);
+
+    if (rc != NW_OK) {
+        json_decref(object);
+        return rc;
+    }
+    *json_out = object;
+    return NW_OK;
+}
+
+/* ---- job and platform ---------------------------------------------------------------------- */
+
+static nw_rc set_job(json_t *root, const struct nw_job *job)
+{
+    json_t *object;
+
+    NW_TRY(add_object(root, "job", &object));
+    NW_TRY(nw_json_set_text(object, "model", job->net.name));
+    NW_TRY(nw_json_set_u64(object, "parameters", nw_transformer_parameter_count(&job->net)));
+    NW_TRY(nw_json_set_u64(object, "sequence_tokens", job->sequence));
+    NW_TRY(nw_json_set_u64(object, "micro_batch", job->micro_batch));
+    NW_TRY(nw_json_set_u64(object, "global_batch", job->global_batch));
+    NW_TRY(nw_json_set_text(object, "precision", job->precision->name));
+    NW_TRY(nw_json_set_text(object, "optimizer", job->optimizer->name));
+    NW_TRY(nw_json_set_real(object, "gradient_bytes_per_parameter", job->gradient_bytes));
+    NW_TRY(nw_json_set_text(object, "recompute", job->recompute ? "full" : "none"));
+    NW_TRY(nw_json_set_text(object, "attention", job->flash ? "flash" : "materialized"));
+    return nw_json_set_real(object, "tokens", job->tokens);
+}
+
+static nw_rc set_platform(json_t *root, const struct nw_platform *platform)
+{
+    static const char *const sources[] = {[NW_RATE_STATED] = "measured step",
+                                          [NW_RATE_GEMM] = "measured matrix products",
+                                          [NW_RATE_CATALOGUE] = "catalogue, assumed efficiency"};
+    json_t *object;
+
+    NW_TRY(add_object(root, "platform", &object));
+    if (platform->gpu != NULL)
+        NW_TRY(nw_json_set_text(object, "gpu", platform->gpu->name));
+    if (platform->memory_bytes > 0)
+        NW_TRY(nw_json_set_u64(object, "gpu_memory_bytes", platform->memory_bytes));
+    NW_TRY(nw_json_set_int(object, "gpus_per_node", platform->fabric.gpus_per_node));
+    NW_TRY(nw_json_set_text(object, "rate_from", sources[platform->rate.source]));
+    return SET_REALS(object, {"rate_flops_per_s", platform->rate.flops_per_s},
+                     {"rate_relative_error", platform->rate.rel_error},
+                     {"hbm_bytes_per_s", platform->hbm_bytes_per_s},
+                     {"intra_node_busbw_bytes_per_s", platform->fabric.intra_busbw_bytes_per_s},
+                     {"inter_node_busbw_bytes_per_s", platform->fabric.inter_busbw_bytes_per_s});
+}
+
+static nw_rc start(const struct nw_model *model, const char *kind, json_t *root)
+{
+    NW_TRY(nw_json_set_int(root, "schema", NW_MODEL_SCHEMA_VERSION));
+    NW_TRY(nw_json_set_text(root, "kind", kind));
+    NW_TRY(set_job(root, &model->job));
+    return set_platform(root, &model->platform);
+}
+
+static nw_rc fill_steps(const struct nw_model *model, const struct nw_steps *steps, json_t *root)
+{
+    json_t *list = json_array();
+    nw_assumed assumed = 0;
+
+    NW_TRY(start(model, "prediction", root));
+    NW_TRY(nw_json_set_new(root, "steps", list));
+    for (size_t i = 0; i < steps->count; i++) {
+        json_t *step;
+
+        NW_TRY(nw_step_to_json(&steps->items[i], &step));
+        if (json_array_append_new(list, step) != 0)
+            return nw_fail(NW_ENOMEM, "JSON: no memory");
+        assumed |= steps->items[i].assumed;
+    }
+    return add_assumed(root, assumed);
+}
+
+nw_rc nw_steps_to_json(const struct nw_model *model, const struct nw_steps *steps,
+                       json_t **json_out)
+{
+    json_t *root = json_object();
+    const nw_rc rc = fill_steps(model, steps, root);
+
+    if (rc != NW_OK) {
+        json_decref(root);
+        return rc;
+    }
+    *json_out = root;
+    return NW_OK;
+}
+
+/* ---- decision ------------------------------------------------------------------------------ */
+
+static const char *const pays_names[] = {
+    [NW_PAYS_BASE] = "base",         [NW_PAYS_YES] = "yes",     [NW_PAYS_MEMORY] = "memory",
+    [NW_PAYS_DEADLINE] = "deadline", [NW_PAYS_NO] = "no",       [NW_PAYS_UNFIT] = "unfit",
+    [NW_PAYS_UNKNOWN] = "unknown",   [NW_PAYS_BATCH] = "batch",
+};
+static const char *const break_even_names[] = {
+    [NW_BREAK_EVEN_NONE] = NULL,
+    [NW_BREAK_EVEN_AT] = "at",
+    [NW_BREAK_EVEN_NEVER] = "never",
+    [NW_BREAK_EVEN_ALWAYS] = "always",
+};
+
+const char *nw_pays_name(nw_pays pays)
+{
+    return pays_names[pays];
+}
+
+static nw_rc set_break_even(json_t *object, const struct nw_choice *choice)
+{
+    json_t *even;
+
+    if (choice->break_even == NW_BREAK_EVEN_NONE)
+        return NW_OK;
+    NW_TRY(add_object(object, "break_even", &even));
+    NW_TRY(nw_json_set_text(even, "kind", break_even_names[choice->break_even]));
+    NW_TRY(nw_json_set_text(even, "strategy", choice->break_even_strategy->name));
+    NW_TRY(nw_json_set_text(even, "collective", choice->break_even_collective));
+    return SET_REALS(even, {"busbw_bytes_per_s", choice->break_even_busbw_bytes_per_s},
+                     {"measured_busbw_bytes_per_s", choice->measured_busbw_bytes_per_s},
+                     {"message_bytes", choice->break_even_message_bytes});
+}
+
+static nw_rc fill_choice(const struct nw_choice *choice, json_t *object)
+{
+    json_t *step;
+
+    NW_TRY(nw_json_set_int(object, "nodes", choice->node_count));
+    NW_TRY(nw_json_set_int(object, "ranks", choice->rank_count));
+    NW_TRY(nw_json_set_text(object, "pays", pays_names[choice->pays]));
+    NW_TRY(set_break_even(object, choice));
+    if (!choice->predicted)
+        return NW_OK;
+    NW_TRY(SET_REALS(object, {"speedup", choice->speedup}, {"efficiency", choice->efficiency},
+                     {"price_per_hour", choice->price_per_hour},
+                     {"cost_per_billion_tokens", choice->cost_per_billion_tokens},
+                     {"time_to_tokens_ns", choice->time_ns}, {"cost_of_tokens", choice->cost},
+                     {"cost_ratio", choice->cost_ratio}, {"cost_ratio_low", choice->cost_ratio_low},
+                     {"cost_ratio_high", choice->cost_ratio_high},
+                     {"probability_pays", choice->probability}));
+    NW_TRY(nw_step_to_json(&choice->strong, &step));
+    NW_TRY(nw_json_set_new(object, "strong", step));
+    if (!choice->weak_predicted)
+        return NW_OK;
+    NW_TRY(SET_REALS(object, {"weak_speedup", choice->weak_speedup},
+                     {"weak_efficiency", choice->weak_efficiency}));
+    NW_TRY(nw_step_to_json(&choice->weak, &step));
+    return nw_json_set_new(object, "weak", step);
+}
+
+static nw_rc set_terms(json_t *root, const struct nw_terms *terms)
+{
+    json_t *object;
+
+    NW_TRY(add_object(root, "terms", &object));
+    NW_TRY(
+        nw_json_set_text(object, "currency", terms->currency[0] != '\0' ? terms->currency : NULL));
+    return SET_REALS(object, {"price_per_node_hour", terms->price_per_node_hour},
+                     {"extra_per_further_node_hour", terms->extra_per_further_node_hour},
+                     {"extra_per_hour", terms->extra_per_hour},
+                     {"extra_when_several_per_hour", terms->extra_when_several_per_hour},
+                     {"max_extra_cost", terms->max_extra_cost},
+                     {"deadline_ns", terms->deadline_ns});
+}
+
+static nw_rc fill_decision(const struct nw_model *model, const struct nw_decision *decision,
+                           json_t *root)
+{
+    json_t *list = json_array();
+
+    NW_TRY(start(model, "decision", root));
+    NW_TRY(set_terms(root, &model->terms));
+    NW_TRY(nw_json_set_new(root, "choices", list));
+    for (size_t i = 0; i < decision->count; i++) {
+        json_t *object = json_object();
+
+        if (json_array_append_new(list, object) != 0)
+            return nw_fail(NW_ENOMEM, "JSON: no memory");
+        NW_TRY(fill_choice(&decision->choices[i], object));
+    }
+    NW_TRY(
+        nw_json_set_int(root, "headline_nodes", decision->choices[decision->headline].node_count));
+    if (decision->fitting_node_count > 0)
+        NW_TRY(nw_json_set_int(root, "fewest_nodes_that_fit", decision->fitting_node_count));
+    return add_assumed(root, decision->assumed);
+}
+
+nw_rc nw_decision_to_json(const struct nw_model *model, const struct nw_decision *decision,
+                          json_t **json_out)
+{
+    json_t *root = json_object();
+    const nw_rc rc = fill_decision(model, decision, root);
+
+    if (rc != NW_OK) {
+        json_decref(root);
+        return rc;
+    }
+    *json_out = root;
+    return NW_OK;
+}

@@ -1,0 +1,27 @@
+/* Public. Predictions and the decision, for people: tables of at most 100 columns, every mark and
+ * every assumed constant explained below them. Computes nothing. */
+#ifndef NW_REPORT_MODEL_TEXT_H
+#define NW_REPORT_MODEL_TEXT_H
+
+#include <stdio.h>
+
+#include "model/model.h"
+
+/* What is asked, on what: two lines. */
+nw_rc nw_report_job(FILE *stream, const struct nw_model *model);
+/* Memory part by part and time part by part, strategy by strategy; with the job's lines, the notes
+ * and what was assumed. */
+nw_rc nw_report_predict(FILE *stream, const struct nw_model *model, const struct nw_steps *steps);
+/* Node counts against each other, strong and weak, break-even, the sentence; notes and assumptions.
+ */
+nw_rc nw_report_decide(FILE *stream, const struct nw_model *model,
+                       const struct nw_decision *decision);
+/* The decision in one sentence with its reason and confidence. Returns `text`. */
+const char *nw_report_sentence(char *text, size_t size, const struct nw_model *model,
+                               const struct nw_decision *decision);
+/* What "pays" means here, one line. */
+const char *nw_report_pays_rule(char *text, size_t size, const struct nw_model *model);
+/* How the figures were come by (NW_COST_…), and the constants used; prints nothing for none. */
+nw_rc nw_report_notes(FILE *stream, unsigned how, nw_assumed assumed);
+
+#endif
