@@ -51,9 +51,9 @@ static nw_rc measure_unit(struct sweep *sweep, const struct nw_coll_work *work, 
     return NW_OK;
 }
 
-/* One size at one place. `busbw_out` (may be NULL): what it reached, on rank 0. */
+/* One size at one place. `point_out` (may be NULL): what it reached, on rank 0. */
 static nw_rc unit(struct sweep *sweep, uint64_t bytes, bool in_place, uint64_t piece_bytes,
-                  double *busbw_out)
+                  struct nw_curve_point *point_out)
 {
     struct nw_bench *bench = sweep->bench;
     const struct nw_variant *variant = sweep->variant;
@@ -88,18 +88,19 @@ static nw_rc unit(struct sweep *sweep, uint64_t bytes, bool in_place, uint64_t p
     }
     if (rc == NW_OK && kept != NULL) {
         add_to_curve(sweep, kept);
-        if (busbw_out != NULL)
-            *busbw_out = kept->busbw_bytes_per_s;
+        if (point_out != NULL)
+            *point_out = nw_curve_point_of(kept);
     }
     nw_record_free(&record);
     return rc;
 }
 
 static void tell_fall(struct sweep *sweep, bool in_place, const struct nw_fall *fall,
-                      double pieces_busbw)
+                      const struct nw_curve_point *in_pieces)
 {
     char where[96], best[32], best_size[32], last[32], last_size[32], pieces[32], remedy[128] = "";
-    const bool helps = pieces_busbw > (1 + NW_FALL_REL) * fall->last.busbw;
+    const bool helps =
+        in_pieces->busbw > (1 + NW_FALL_REL) * fall->last.busbw && in_pieces->low > fall->last.high;
 
     nw_format_bytes(best_size, fall->best.bytes);
     snprintf(where, sizeof where, "%s %s", sweep->variant->coll->name, place_titles[in_place]);
@@ -111,7 +112,8 @@ static void tell_fall(struct sweep *sweep, bool in_place, const struct nw_fall *
         "it is %s GB/s%s",
         nw_format_gb_per_s(best, fall->best.busbw), best_size,
         nw_format_gb_per_s(last, fall->last.busbw), nw_format_bytes(last_size, fall->last.bytes),
-        best_size, nw_format_gb_per_s(pieces, pieces_busbw), helps ? "" : ", which is no remedy");
+        best_size, nw_format_gb_per_s(pieces, in_pieces->busbw),
+        helps ? "" : ", which is no remedy");
 }
 
 /* Try the remedy on the sizes that have fallen; rank 0 knows which. */
@@ -119,7 +121,7 @@ static nw_rc examine_curve(struct sweep *sweep, bool in_place)
 {
     struct nw_bench *bench = sweep->bench;
     struct nw_fall fall = {.fallen_count = 0};
-    double pieces_busbw = NAN;
+    struct nw_curve_point in_pieces = {.busbw = NAN};
 
     if (bench->dry || bench->plan->piece_bytes > 0)
         return NW_OK;
@@ -129,8 +131,8 @@ static nw_rc examine_curve(struct sweep *sweep, bool in_place)
     if (fall.fallen_count == 0)
         return NW_OK;
     for (size_t i = fall.fallen_count; i > 0; i--) /* the largest last: it is the finding's */
-        NW_TRY(unit(sweep, fall.fallen[i - 1], in_place, fall.best.bytes, &pieces_busbw));
-    tell_fall(sweep, in_place, &fall, pieces_busbw);
+        NW_TRY(unit(sweep, fall.fallen[i - 1], in_place, fall.best.bytes, &in_pieces));
+    tell_fall(sweep, in_place, &fall, &in_pieces);
     return NW_OK;
 }
 
@@ -151,23 +153,7 @@ static nw_rc sweep_sizes(struct sweep *sweep, const uint64_t *sizes, size_t coun
     return in_place_too ? examine_curve(sweep, true) : NW_OK;
 }
 
-/* The first size that this backend refuses stands for all. */
-static bool supported(struct nw_bench *bench, const struct nw_variant *variant, uint64_t bytes)
-{
-    struct nw_call call = {
-        .coll = variant->coll, .dtype = variant->dtype, .op = variant->op, .root = variant->root};
-
-    call.shape = nw_coll_shape(call.coll, bytes, call.dtype, bench->comm->rank_count);
-    if (bench->comm->ops->supports(bench->comm, &call))
-        return true;
-    nw_bench_finding(bench, NW_FINDING_INFO, "not-supported", variant->coll->name, NULL,
-                     "%s of %s (%s) is not measured: %s", variant->coll->name,
-                     nw_dtype_name(variant->dtype), nw_redop_name(variant->op),
-                     nw_last_error()->text);
-    return false;
-}
-
-static nw_rc run_variant(struct nw_bench *bench, const struct nw_variant *variant)
+static nw_rc run_variant(struct nw_bench *bench, const struct nw_variant *variant, void *user)
 {
     struct sweep sweep = {.bench = bench, .variant = variant};
     struct nw_curve_point *points = NULL;
@@ -175,12 +161,13 @@ static nw_rc run_variant(struct nw_bench *bench, const struct nw_variant *varian
     size_t count, left_out;
     nw_rc rc = NW_OK;
 
+    (void)user;
     NW_TRY(nw_variant_sizes(bench, variant, bench->comm->rank_count, &sizes, &count, &left_out));
     if (left_out > 0)
         nw_bench_finding(bench, NW_FINDING_INFO, "sizes-left-out", variant->coll->name, NULL,
                          "%zu size%s too small to give each of %d ranks its chunk: left out",
                          left_out, left_out == 1 ? " is" : "s are", bench->comm->rank_count);
-    if (count > 0 && supported(bench, variant, sizes[0])) {
+    if (count > 0 && nw_variant_supported(bench, variant, sizes[0])) {
         points = calloc(2 * count, sizeof *points);
         if (points == NULL)
             rc = nw_fail(NW_ENOMEM, "no memory for a curve of %zu sizes", count);
@@ -201,5 +188,5 @@ nw_rc nw_case_coll(struct nw_bench *bench)
         nw_bench_finding(bench, NW_FINDING_WARN, "one-rank", "", "mpirun -np N with N of 2 or more",
                          "only one rank takes part: nothing crosses a wire, there is no bus "
                          "bandwidth");
-    return nw_for_each_variant(bench, bench->comm->rank_count, run_variant);
+    return nw_for_each_variant(bench, bench->comm->rank_count, run_variant, NULL);
 }

@@ -1,11 +1,267 @@
+/* Every two ranks exchange data, both ways at once, in rounds of disjoint pairs that run at the
+ * same time: a latency size and a bandwidth size. A pair far below its like is named: a bad cable,
+ * port, or host. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
 #include "bench/case.h"
-nw_rc nw_case_pairs(struct nw_bench *bench)
+#include "bench/pairs_judge.h"
+#include "bench/rounds.h"
+
+#define LATENCY_BYTES 8
+#define WORD_BYTES    8
+#define POISON        0xa5
+
+struct pairs {
+    struct nw_bench *bench;
+    int *group_of_rank;           /* of the current round */
+    struct nw_record *identities; /* one a pair of the current round */
+    const struct nw_record **kept;
+    int pair_count;             /* of a round */
+    struct nw_pair_rate *rates; /* rank 0: of all pairs at the bandwidth size */
+    size_t rate_count;
+};
+
+/* ---- the work: swap ----------------------------------------------------------------------------
+ */
+
+struct swap_work {
+    struct nw_work work; /* first */
+    struct nw_comm *comm;
+    int peer; /* -1: idle */
+    uint64_t *send, *recv;
+    uint64_t word_count;
+};
+
+static uint64_t word_of(int rank, uint64_t round, uint64_t index)
 {
-    (void)bench;
+    return (((uint64_t)rank << 48) ^ (round << 32) ^ index) * 0x9e3779b97f4a7c15u;
+}
+
+static nw_rc swap_call(const struct nw_work *base, uint64_t index)
+{
+    const struct swap_work *work = (const struct swap_work *)base;
+
+    (void)index;
+    if (work->peer < 0)
+        return NW_OK;
+    return work->comm->ops->swap(work->comm, work->peer, work->send, work->recv,
+                                 work->word_count * WORD_BYTES);
+}
+
+static void swap_fill(const struct nw_work *base, uint64_t round)
+{
+    const struct swap_work *work = (const struct swap_work *)base;
+
+    if (work->peer < 0)
+        return;
+    for (uint64_t i = 0; i < work->word_count; i++)
+        work->send[i] = word_of(work->comm->rank, round, i);
+    memset(work->recv, POISON, work->word_count * WORD_BYTES);
+}
+
+static uint64_t swap_check(const struct nw_work *base, uint64_t round, struct nw_wrong *first_out)
+{
+    const struct swap_work *work = (const struct swap_work *)base;
+    uint64_t wrong = 0;
+
+    for (uint64_t i = 0; work->peer >= 0 && i < work->word_count; i++) {
+        const uint64_t expected = word_of(work->peer, round, i);
+
+        if (work->recv[i] == expected)
+            continue;
+        if (wrong++ == 0)
+            *first_out = (struct nw_wrong){.index = i,
+                                           .expected = (double)expected,
+                                           .found = (double)work->recv[i],
+                                           .from_rank = work->peer};
+    }
+    return wrong;
+}
+
+/* ---- a round -----------------------------------------------------------------------------------
+ */
+
+static void identify(struct pairs *pairs, int a, int b, uint64_t bytes, struct nw_record *record)
+{
+    const struct nw_comm *comm = pairs->bench->comm;
+
+    nw_bench_identity(pairs->bench, "pairs", record);
+    snprintf(record->collective, sizeof record->collective, "sendrecv");
+    snprintf(record->dtype, sizeof record->dtype, "uint64");
+    record->rank_count = 2;
+    record->host_count = comm->host_of_rank[a] == comm->host_of_rank[b] ? 1 : 2;
+    record->bytes = bytes;
+    record->count = bytes / WORD_BYTES;
+    record->peer_a = a;
+    record->peer_b = b;
+    snprintf(record->host_a, sizeof record->host_a, "%s", comm->host_names[comm->host_of_rank[a]]);
+    snprintf(record->host_b, sizeof record->host_b, "%s", comm->host_names[comm->host_of_rank[b]]);
+}
+
+static void pair_up(struct pairs *pairs, int round, uint64_t bytes)
+{
+    const int ranks = pairs->bench->comm->rank_count;
+
+    pairs->pair_count = 0;
+    for (int rank = 0; rank < ranks; rank++) {
+        const int peer = nw_round_peer(rank, round, ranks);
+
+        if (peer < 0)
+            pairs->group_of_rank[rank] = -1;
+        if (peer <= rank)
+            continue;
+        pairs->group_of_rank[rank] = pairs->group_of_rank[peer] = pairs->pair_count;
+        identify(pairs, rank, peer, bytes, &pairs->identities[pairs->pair_count]);
+        pairs->pair_count++;
+    }
+}
+
+static void add_rate(struct pairs *pairs, const struct nw_record *record)
+{
+    if (pairs->rates == NULL ||
+        record->bytes != pairs->bench->plan->pair_bytes / WORD_BYTES * WORD_BYTES ||
+        !(record->algbw_bytes_per_s > 0))
+        return;
+    pairs->rates[pairs->rate_count++] =
+        (struct nw_pair_rate){.rank_a = record->peer_a,
+                              .rank_b = record->peer_b,
+                              .same_host = record->host_count == 1,
+                              .bytes_per_s = record->algbw_bytes_per_s};
+}
+
+static nw_rc measure_round(struct pairs *pairs, int round, uint64_t bytes, const char *title)
+{
+    struct nw_bench *bench = pairs->bench;
+    const struct swap_work work = {
+        .work = {.call = swap_call, .fill = swap_fill, .check = swap_check, .result_stays = true},
+        .comm = bench->comm,
+        .peer = nw_round_peer(bench->comm->rank, round, bench->comm->rank_count),
+        .send = (uint64_t *)(void *)bench->send,
+        .recv = (uint64_t *)(void *)bench->recv,
+        .word_count = bytes / WORD_BYTES,
+    };
+    struct nw_measure how = nw_bench_how(bench, bytes, title);
+    struct nw_measured measured;
+    nw_rc rc = NW_OK;
+
+    how.group_of_rank = pairs->group_of_rank;
+    how.group_count = pairs->pair_count;
+    NW_TRY(nw_measure(&how, &work.work, &measured));
+    for (int pair = 0; pair < pairs->pair_count && rc == NW_OK; pair++) {
+        struct nw_record *record = &pairs->identities[pair];
+
+        rc = nw_measured_report(&measured, pair, bench->comm, 1, record);
+        if (rc == NW_OK) {
+            nw_bench_record(bench, record);
+            add_rate(pairs, record);
+        }
+        nw_record_free(record);
+    }
+    nw_measured_free(&measured);
+    return rc;
+}
+
+static nw_rc unit(struct pairs *pairs, int round, uint64_t bytes)
+{
+    struct nw_bench *bench = pairs->bench;
+    char title[128], size[32];
+    struct nw_unit unit = {
+        .identities = pairs->identities, .send_bytes = bytes, .recv_bytes = bytes, .title = title};
+    bool go;
+
+    pair_up(pairs, round, bytes);
+    unit.identity_count = (size_t)pairs->pair_count;
+    snprintf(title, sizeof title, "pairs round %d of %d, %s", round + 1,
+             nw_round_count(bench->comm->rank_count), nw_format_bytes(size, bytes));
+    memset(pairs->kept, 0, (size_t)pairs->pair_count * sizeof(const struct nw_record *));
+    NW_TRY(nw_bench_begin(bench, &unit, &go, pairs->kept));
+    for (int pair = 0; pair < pairs->pair_count; pair++)
+        if (pairs->kept[pair] != NULL)
+            add_rate(pairs, pairs->kept[pair]);
+    if (!go)
+        return NW_OK;
+    NW_TRY(measure_round(pairs, round, bytes, title));
+    nw_bench_end(bench, &unit);
     return NW_OK;
 }
-nw_rc nw_case_scaling(struct nw_bench *bench)
+
+/* ---- afterwards --------------------------------------------------------------------------------
+ */
+
+static void tell_slow(struct pairs *pairs, const struct nw_slow_pairs *slow)
 {
-    (void)bench;
+    const struct nw_comm *comm = pairs->bench->comm;
+    char where[192], rate[32], usual[32];
+
+    for (size_t i = 0; i < slow->rank_count; i++) {
+        snprintf(where, sizeof where, "rank %d on %s", slow->ranks[i],
+                 comm->host_names[comm->host_of_rank[slow->ranks[i]]]);
+        nw_bench_finding(pairs->bench, NW_FINDING_WARN, "rank-slow", where,
+                         "look at this host's port, cable, PCIe link and load",
+                         "most of its pairs are slower than %.0f %% of what like pairs reach",
+                         100 * NW_SLOW_PAIR_SHARE);
+    }
+    for (size_t i = 0; i < slow->pair_count; i++) {
+        const struct nw_slow_pair *pair = &slow->pairs[i];
+
+        snprintf(where, sizeof where, "ranks %d on %s, %d on %s", pair->rate.rank_a,
+                 comm->host_names[comm->host_of_rank[pair->rate.rank_a]], pair->rate.rank_b,
+                 comm->host_names[comm->host_of_rank[pair->rate.rank_b]]);
+        nw_bench_finding(pairs->bench, NW_FINDING_WARN, "pair-slow", where,
+                         "look at the path between the two",
+                         "%s GB/s each way, where the median of like pairs is %s GB/s",
+                         nw_format_gb_per_s(rate, pair->rate.bytes_per_s),
+                         nw_format_gb_per_s(usual, pair->median_bytes_per_s));
+    }
+}
+
+static nw_rc run_rounds(struct pairs *pairs)
+{
+    struct nw_bench *bench = pairs->bench;
+    const int rounds = nw_round_count(bench->comm->rank_count);
+    struct nw_slow_pairs slow = {0};
+
+    for (int round = 0; round < rounds; round++) {
+        NW_TRY(unit(pairs, round, LATENCY_BYTES));
+        if (bench->plan->pair_bytes >= LATENCY_BYTES + WORD_BYTES)
+            NW_TRY(unit(pairs, round, bench->plan->pair_bytes / WORD_BYTES * WORD_BYTES));
+    }
+    if (bench->dry || bench->comm->rank != 0)
+        return NW_OK;
+    NW_TRY(nw_pairs_judge(pairs->rates, pairs->rate_count, bench->comm->rank_count, &slow));
+    tell_slow(pairs, &slow);
+    nw_slow_pairs_free(&slow);
     return NW_OK;
+}
+
+nw_rc nw_case_pairs(struct nw_bench *bench)
+{
+    const size_t ranks = (size_t)bench->comm->rank_count;
+    struct pairs pairs = {.bench = bench};
+    nw_rc rc;
+
+    if (ranks < 2) {
+        nw_bench_finding(bench, NW_FINDING_INFO, "no-pairs", "", "mpirun -np N with N of 2 or more",
+                         "only one rank takes part: there is no pair to measure");
+        return NW_OK;
+    }
+    pairs.group_of_rank = calloc(ranks, sizeof *pairs.group_of_rank);
+    pairs.identities = calloc(ranks / 2, sizeof *pairs.identities);
+    pairs.kept = calloc(ranks / 2, sizeof *pairs.kept);
+    if (bench->comm->rank == 0 && !bench->dry)
+        pairs.rates = calloc(ranks * (ranks - 1) / 2, sizeof *pairs.rates);
+    if (pairs.group_of_rank == NULL || pairs.identities == NULL || pairs.kept == NULL ||
+        (bench->comm->rank == 0 && !bench->dry && pairs.rates == NULL))
+        rc = nw_fail(NW_ENOMEM, "no memory for the pairs of %zu ranks", ranks);
+    else
+        rc = run_rounds(&pairs);
+    free(pairs.rates);
+    free(pairs.kept);
+    free(pairs.identities);
+    free(pairs.group_of_rank);
+    return rc;
 }

@@ -2,19 +2,23 @@
 
 #include <math.h>
 
-void nw_curve_add(struct nw_curve *curve, const struct nw_record *record)
+struct nw_curve_point nw_curve_point_of(const struct nw_record *record)
 {
     const struct nw_stats *time = &record->time_ns;
     const double busbw = record->busbw_bytes_per_s;
 
-    if (!(busbw > 0) || curve->count == curve->capacity)
-        return;
-    curve->points[curve->count++] = (struct nw_curve_point){
+    return (struct nw_curve_point){
         .bytes = record->bytes,
         .busbw = busbw,
         .low = time->high > 0 ? busbw * time->median / time->high : busbw,
         .high = time->low > 0 ? busbw * time->median / time->low : busbw,
     };
+}
+
+void nw_curve_add(struct nw_curve *curve, const struct nw_record *record)
+{
+    if (record->busbw_bytes_per_s > 0 && curve->count < curve->capacity)
+        curve->points[curve->count++] = nw_curve_point_of(record);
 }
 
 static bool is_fallen(const struct nw_curve_point *point, const struct nw_curve_point *best)

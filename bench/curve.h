@@ -16,6 +16,8 @@ struct nw_curve {
     size_t count, capacity;
 };
 
+/* What a record reached; busbw NAN: nothing. */
+struct nw_curve_point nw_curve_point_of(const struct nw_record *record);
 /* Leaves out records without a bus bandwidth, and what is beyond the capacity. */
 void nw_curve_add(struct nw_curve *curve, const struct nw_record *record);
 

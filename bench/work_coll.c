@@ -147,7 +147,9 @@ void nw_coll_work_buffers(const struct nw_coll_work *work, uint64_t *send_bytes_
 #define NO_ROOT 0
 
 nw_rc nw_for_each_variant(struct nw_bench *bench, int rank_count,
-                          nw_rc (*run)(struct nw_bench *bench, const struct nw_variant *variant))
+                          nw_rc (*run)(struct nw_bench *bench, const struct nw_variant *variant,
+                                       void *user),
+                          void *user)
 {
     const struct nw_plan *plan = bench->plan;
 
@@ -163,13 +165,18 @@ nw_rc nw_for_each_variant(struct nw_bench *bench, int rank_count,
         const int first_root = flags & NW_COLL_ROOTED && plan->root > 0 ? plan->root : NO_ROOT;
         const int root_count = every_root ? rank_count : 1;
 
-        for (size_t dtype = 0; dtype < plan->dtype_count; dtype++)
-            for (size_t op = 0; op < op_count; op++)
-                for (int root = first_root; root < first_root + root_count; root++)
-                    NW_TRY(run(bench, &(const struct nw_variant){.coll = plan->colls[coll],
-                                                                 .dtype = plan->dtypes[dtype],
-                                                                 .op = plan->ops[op],
-                                                                 .root = root}));
+        for (size_t dtype = 0; dtype < plan->dtype_count; dtype++) {
+            for (size_t op = 0; op < op_count; op++) {
+                for (int root = first_root; root < first_root + root_count; root++) {
+                    const struct nw_variant variant = {.coll = plan->colls[coll],
+                                                       .dtype = plan->dtypes[dtype],
+                                                       .op = plan->ops[op],
+                                                       .root = root};
+
+                    NW_TRY(run(bench, &variant, user));
+                }
+            }
+        }
     }
     return NW_OK;
 }
@@ -208,4 +215,19 @@ nw_rc nw_variant_sizes(const struct nw_bench *bench, const struct nw_variant *va
     *count_out = count;
     *left_out_out = left_out;
     return NW_OK;
+}
+
+bool nw_variant_supported(struct nw_bench *bench, const struct nw_variant *variant, uint64_t bytes)
+{
+    struct nw_call call = {
+        .coll = variant->coll, .dtype = variant->dtype, .op = variant->op, .root = variant->root};
+
+    call.shape = nw_coll_shape(call.coll, bytes, call.dtype, bench->comm->rank_count);
+    if (bench->comm->ops->supports(bench->comm, &call))
+        return true;
+    nw_bench_finding(bench, NW_FINDING_INFO, "not-supported", variant->coll->name, NULL,
+                     "%s of %s (%s) is not measured: %s", variant->coll->name,
+                     nw_dtype_name(variant->dtype), nw_redop_name(variant->op),
+                     nw_last_error()->text);
+    return false;
 }

@@ -35,7 +35,11 @@ struct nw_variant {
 /* Calls `run` for each variant of the plan that makes a difference (no reduction: one op; not
  * rooted: one root). NW_EUSAGE when the root is no rank of `rank_count`. */
 nw_rc nw_for_each_variant(struct nw_bench *bench, int rank_count,
-                          nw_rc (*run)(struct nw_bench *bench, const struct nw_variant *variant));
+                          nw_rc (*run)(struct nw_bench *bench, const struct nw_variant *variant,
+                                       void *user),
+                          void *user);
+/* Can this backend run it? The first size stands for all. No: a finding has said why. */
+bool nw_variant_supported(struct nw_bench *bench, const struct nw_variant *variant, uint64_t bytes);
 /* Collective, element type, op and root into the record's identity. */
 void nw_variant_identity(const struct nw_variant *variant, struct nw_record *record);
 /* The plan's sizes as this variant moves them: rounded, each once, in the plan's order; the caller

@@ -8,7 +8,7 @@
 #include "bench/agree.h"
 #include "bench/bench.h"
 #include "cli/cli.h"
-#include "cli/supervise.h"
+#include "cli/watch.h"
 #include "report/bench_text.h"
 #include "results/results.h"
 
@@ -228,37 +228,16 @@ static int work_local(struct session *session)
     return rc == NW_OK || rc == session->rc ? nw_rc_exit_code(rc) : nw_cli_fail(rc);
 }
 
-static int work(void *argument, void *shared)
+static int work(void *argument, void *status)
 {
     struct session *session = argument;
 
-    session->status = shared;
+    session->status = status;
     return strcmp(session->plan.backend, "local") == 0 ? work_local(session) : work_mpi(session);
 }
 
-/* ---- the process that watches -----------------------------------------------------------------
+/* ---- the command -------------------------------------------------------------------------------
  */
-
-static void describe(const void *shared, char *text, size_t size)
-{
-    const struct nw_bench_status *status = shared;
-    char where[NW_BENCH_STATUS_TEXT];
-    uint64_t deadline_ns, records;
-
-    nw_bench_status_read(status, where, &deadline_ns);
-    records = atomic_load(&status->records);
-    snprintf(text, size, "%s", where[0] != '\0' ? where : "start or end");
-    if (records > 0)
-        snprintf(text + strlen(text), size - strlen(text), "; %llu records kept",
-                 (unsigned long long)records);
-}
-
-static uint64_t deadline_ns(const void *shared)
-{
-    const struct nw_bench_status *status = shared;
-
-    return atomic_load_explicit(&status->deadline_ns, memory_order_relaxed);
-}
 
 static nw_rc check_launch(const struct nw_plan *plan)
 {
@@ -281,11 +260,6 @@ int nw_cmd_bench(int argc, char **argv)
         .row_count = nw_plan_row_count,
         .target = &session.plan,
     };
-    const struct nw_supervision supervision = {.shared_bytes = sizeof(struct nw_bench_status),
-                                               .work = work,
-                                               .argument = &session,
-                                               .describe = describe,
-                                               .deadline_ns = deadline_ns};
     const bool speaks = nw_cli_launch_rank() <= 0;
     nw_rc rc = nw_cli_parse(&cli, argc, argv, speaks);
 
@@ -295,5 +269,5 @@ int nw_cmd_bench(int argc, char **argv)
         rc = check_launch(&session.plan);
     if (rc != NW_OK)
         return speaks ? nw_cli_fail(rc) : nw_rc_exit_code(rc);
-    return nw_supervise(&supervision, argc, argv);
+    return nw_cli_watch(work, &session, argc, argv);
 }
