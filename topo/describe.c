@@ -121,6 +121,47 @@ static const char *class_name(uint32_t class_id)
     return "device";
 }
 
+/* Products by PCI device id, for machines without the PCI ID database (https://pci-ids.ucw.cz, from
+ * which these are) and without NVML. */
+static const char *nvidia_product(uint32_t device)
+{
+    static const struct {
+        uint32_t device;
+        const char *name;
+    } names[] = {
+        {0x15f8, "Tesla P100 PCIe 16GB"},
+        {0x15f9, "Tesla P100 SXM2 16GB"},
+        {0x1db1, "Tesla V100 SXM2 16GB"},
+        {0x1db4, "Tesla V100 PCIe 16GB"},
+        {0x1db5, "Tesla V100 SXM2 32GB"},
+        {0x1db6, "Tesla V100 PCIe 32GB"},
+        {0x1eb8, "Tesla T4"},
+        {0x20b0, "A100 SXM4 40GB"},
+        {0x20b2, "A100 SXM4 80GB"},
+        {0x20b5, "A100 PCIe 80GB"},
+        {0x20f1, "A100 PCIe 40GB"},
+        {0x2204, "GeForce RTX 3090"},
+        {0x2230, "RTX A6000"},
+        {0x2235, "A40"},
+        {0x2236, "A10"},
+        {0x2324, "H800"},
+        {0x2329, "H20"},
+        {0x2330, "H100 SXM5 80GB"},
+        {0x2331, "H100 PCIe"},
+        {0x2335, "H200 SXM 141GB"},
+        {0x2684, "GeForce RTX 4090"},
+        {0x26b5, "L40"},
+        {0x26b9, "L40S"},
+        {0x27b8, "L4"},
+        {0x2901, "B200"},
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].device == device)
+            return names[i].name;
+    return NULL;
+}
+
 void nw_describe_pci(const struct nw_raw *raw, int object, char *text, size_t size)
 {
     const struct nw_raw_object *pci = &raw->objects[object];
@@ -135,6 +176,8 @@ void nw_describe_pci(const struct nw_raw *raw, int object, char *text, size_t si
         vendor = nw_raw_info(raw, object, "PCIVendor");
     if (vendor == NULL)
         vendor = "";
+    if (pci->pci_vendor == 0x10de && (device == NULL || device[0] == '\0'))
+        device = pci->pci_class == 0x0680 ? "NVSwitch" : nvidia_product(pci->pci_device);
     if (device != NULL && device[0] != '\0')
         snprintf(line, sizeof line, "%.60s %.180s", vendor, device);
     else

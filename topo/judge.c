@@ -33,6 +33,11 @@ static const char *end_names(struct names *names)
     return names->text;
 }
 
+static const char *place(const struct nw_topo *topo)
+{
+    return topo->host[0] != '\0' ? topo->host : topo->source;
+}
+
 static bool is_live(const struct nw_topo *topo)
 {
     return (topo->sources & NW_SOURCE_XML) == 0;
@@ -43,11 +48,11 @@ static nw_rc judge_io(struct nw_topo *topo)
     if ((topo->gaps & NW_TOPO_NO_IO) == 0)
         return NW_OK;
     if (is_live(topo))
-        return nw_findings_add(&topo->findings, NW_FINDING_WARN, "io-not-visible", topo->source,
+        return nw_findings_add(&topo->findings, NW_FINDING_WARN, "io-not-visible", place(topo),
                                "look from outside the container, or mount /sys into it",
                                "no PCI, network or block device is visible here: whether this "
                                "machine has GPUs, NICs and disks is unknown");
-    return nw_findings_add(&topo->findings, NW_FINDING_WARN, "io-not-in-file", topo->source,
+    return nw_findings_add(&topo->findings, NW_FINDING_WARN, "io-not-in-file", place(topo),
                            "export again with I/O: \"lstopo --whole-io FILE.xml\", or \"nodeworth "
                            "topo --save FILE\" on the machine",
                            "this file carries no I/O objects: GPUs, NICs and disks of the machine "
@@ -70,17 +75,17 @@ static nw_rc judge_gpus(struct nw_topo *topo)
             add_name(&nowhere, node->name);
     }
     if ((topo->gaps & NW_TOPO_NO_IO) == 0 && gpus > 0 && nvidia == 0)
-        NW_TRY(nw_findings_add(&topo->findings, NW_FINDING_INFO, "no-nvidia-gpu", topo->source,
-                               NULL, "no NVIDIA GPU: %s of another maker",
+        NW_TRY(nw_findings_add(&topo->findings, NW_FINDING_INFO, "no-nvidia-gpu", place(topo), NULL,
+                               "no NVIDIA GPU: %s of another maker",
                                gpus == 1 ? "the one GPU is" : "all GPUs are"));
     if (nowhere.count > 0 && topo->numa_count > 1)
-        NW_TRY(nw_findings_add(&topo->findings, NW_FINDING_WARN, "gpu-place-unknown", topo->source,
+        NW_TRY(nw_findings_add(&topo->findings, NW_FINDING_WARN, "gpu-place-unknown", place(topo),
                                "in a virtual machine: ask for NUMA placement to be passed through",
                                "the NUMA node of %s is unknown, so processes cannot be bound near",
                                end_names(&nowhere)));
     if ((topo->gaps & NW_TOPO_NO_NVLINK) != 0)
         NW_TRY(nw_findings_add(
-            &topo->findings, NW_FINDING_WARN, "nvlink-unknown", topo->source,
+            &topo->findings, NW_FINDING_WARN, "nvlink-unknown", place(topo),
             "\"nvidia-smi topo -m\" and \"nvidia-smi nvlink -s\" on the machine tell",
             "%d NVIDIA GPUs, but no word on NVLink (hwloc without its NVML part): whether they are "
             "joined by NVLink is unknown",
@@ -117,7 +122,7 @@ static nw_rc judge_nvlink(struct nw_topo *topo)
             add_name(&weak, topo->nodes[i].name);
     if (weak.count == 0)
         return NW_OK;
-    return nw_findings_add(&topo->findings, NW_FINDING_WARN, "nvlink-uneven", topo->source,
+    return nw_findings_add(&topo->findings, NW_FINDING_WARN, "nvlink-uneven", place(topo),
                            "\"nvidia-smi nvlink -s\" shows inactive links",
                            "fewer NVLinks than their neighbours have: %s", end_names(&weak));
 }
@@ -150,13 +155,13 @@ static nw_rc judge_slow_links(struct nw_topo *topo)
     }
     if (slow.count > 0)
         NW_TRY(nw_findings_add(
-            &topo->findings, NW_FINDING_WARN, "pcie-slower-than-siblings", topo->source,
+            &topo->findings, NW_FINDING_WARN, "pcie-slower-than-siblings", place(topo),
             "measure host-to-device bandwidth: an idle GPU slows its link down, under load it must "
             "be the same as its siblings'",
             "slower PCIe link than GPUs of the same model in this machine: %s", end_names(&slow)));
     if (narrow.count > 0)
         NW_TRY(nw_findings_add(
-            &topo->findings, NW_FINDING_WARN, "pcie-narrow", topo->source,
+            &topo->findings, NW_FINDING_WARN, "pcie-narrow", place(topo),
             "reseat the card or riser; a width, unlike a speed, does not change when idle",
             "PCIe link runs narrower than both ends can: %s", end_names(&narrow)));
     return NW_OK;
@@ -177,11 +182,11 @@ static nw_rc judge_nics(struct nw_topo *topo)
             add_name(&iwarp, node->name);
     }
     if (down.count > 0)
-        NW_TRY(nw_findings_add(&topo->findings, NW_FINDING_INFO, "nic-down", topo->source,
+        NW_TRY(nw_findings_add(&topo->findings, NW_FINDING_INFO, "nic-down", place(topo),
                                "if it belongs to the quoted network: cable, switch port, driver",
                                "no port is active: %s", end_names(&down)));
     if (iwarp.count > 0)
-        NW_TRY(nw_findings_add(&topo->findings, NW_FINDING_INFO, "iwarp", topo->source, NULL,
+        NW_TRY(nw_findings_add(&topo->findings, NW_FINDING_INFO, "iwarp", place(topo), NULL,
                                "RDMA over TCP (iWARP), neither InfiniBand nor RoCE: %s",
                                end_names(&iwarp)));
     return NW_OK;
@@ -192,13 +197,13 @@ static nw_rc judge_cpus(struct nw_topo *topo)
     struct names special = {0};
 
     if ((topo->gaps & NW_TOPO_RESTRICTED) != 0 && topo->pu_count < topo->pu_complete_count)
-        NW_TRY(nw_findings_add(&topo->findings, NW_FINDING_INFO, "cpus-hidden", topo->source,
+        NW_TRY(nw_findings_add(&topo->findings, NW_FINDING_INFO, "cpus-hidden", place(topo),
                                "look again outside the job, as root",
                                "%d of %d hardware threads are shown: the others are offline or "
                                "were not allowed to the process that looked",
                                topo->pu_count, topo->pu_complete_count));
     if ((topo->gaps & NW_TOPO_RESTRICTED) != 0 && topo->pu_allowed_count < topo->pu_count)
-        NW_TRY(nw_findings_add(&topo->findings, NW_FINDING_INFO, "cpus-not-allowed", topo->source,
+        NW_TRY(nw_findings_add(&topo->findings, NW_FINDING_INFO, "cpus-not-allowed", place(topo),
                                "ask the batch system or container for more CPUs",
                                "%d of %d hardware threads may be used here", topo->pu_allowed_count,
                                topo->pu_count));
@@ -206,7 +211,7 @@ static nw_rc judge_cpus(struct nw_topo *topo)
         if (topo->nodes[i].kind == NW_NODE_NUMA && topo->nodes[i].model[0] != '\0')
             add_name(&special, topo->nodes[i].name);
     if (special.count > 0)
-        NW_TRY(nw_findings_add(&topo->findings, NW_FINDING_INFO, "memory-not-ram", topo->source,
+        NW_TRY(nw_findings_add(&topo->findings, NW_FINDING_INFO, "memory-not-ram", place(topo),
                                NULL, "not counted as RAM (memory of GPUs, or persistent): %s",
                                end_names(&special)));
     return NW_OK;

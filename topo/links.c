@@ -110,7 +110,7 @@ static nw_rc add_matrix(const struct nw_raw *raw, const struct nw_raw_matrix *ma
             if (link.a < 0 || link.b < 0 || link.a == link.b)
                 continue;
             link.bytes_per_s = megabytes_per_s(raw, matrix, i, j) * 1e6;
-            if (link.bytes_per_s <= 0 || nw_topo_link_between(topo, kind, link.a, link.b) != NULL)
+            if (link.bytes_per_s <= 0)
                 continue;
             if (kind == NW_LINK_NVLINK) {
                 const bool a_is_gpu = topo->nodes[link.a].kind == NW_NODE_GPU;
@@ -144,10 +144,12 @@ nw_rc nw_topo_build_links(const struct nw_raw *raw, const int *node_of, struct n
     } kinds[] = {{"NVLinkBandwidth", NW_LINK_NVLINK}, {"XGMIBandwidth", NW_LINK_XGMI}};
     int nvidia = 0;
 
-    for (size_t i = 0; i < raw->matrix_count; i++)
-        for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++)
-            if (strcmp(raw->matrices[i].name, kinds[kind].matrix) == 0)
-                NW_TRY(add_matrix(raw, &raw->matrices[i], node_of, kinds[kind].kind, topo));
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        for (size_t i = 0; i < raw->matrix_count; i++)
+            if (strcmp(raw->matrices[i].name, kinds[k].matrix) == 0) {
+                NW_TRY(add_matrix(raw, &raw->matrices[i], node_of, kinds[k].kind, topo));
+                break; /* a second one of the same name would say the same again */
+            }
     for (size_t i = 0; i < topo->node_count; i++)
         nvidia += topo->nodes[i].kind == NW_NODE_GPU && nw_topo_is_nvidia(&topo->nodes[i]);
     if (nvidia >= 2 && !nvlink_is_known(raw))

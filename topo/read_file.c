@@ -6,6 +6,28 @@
 
 #include "base/io.h"
 
+/* hwloc notes the control group it ran in; whether that hid anything can't be told from the file.
+ */
+static nw_rc judge_group(const struct nw_raw *raw, struct nw_topo *topo)
+{
+    const char *group = nw_raw_info(raw, 0, "LinuxCgroup");
+
+    if (group == NULL || strcmp(group, "/") == 0 || strncmp(group, "/user.slice", 11) == 0)
+        return NW_OK;
+    return nw_findings_add(&topo->findings, NW_FINDING_INFO, "written-in-job", topo->host,
+                           "if cores or memory are missing, export again outside the job",
+                           "was written inside the control group %.80s: cores and memory that it "
+                           "may not use could be left out",
+                           group);
+}
+
+static nw_rc judge(const struct nw_raw *raw, struct nw_topo *topo)
+{
+    nw_topo_clean(topo);
+    NW_TRY(nw_topo_judge(topo));
+    return judge_group(raw, topo);
+}
+
 static nw_rc read_xml(const char *data, size_t length, const char *what, struct nw_topo **topo_out)
 {
     struct nw_topo *topo = NULL;
@@ -16,11 +38,9 @@ static nw_rc read_xml(const char *data, size_t length, const char *what, struct 
     rc = nw_raw_from_xml(data, length, what, &raw);
     if (rc == NW_OK)
         rc = nw_topo_build(&raw, &topo);
+    if (rc == NW_OK)
+        rc = judge(&raw, topo);
     nw_raw_free(&raw);
-    if (rc == NW_OK) {
-        nw_topo_clean(topo);
-        rc = nw_topo_judge(topo);
-    }
     if (rc != NW_OK) {
         nw_topo_free(topo);
         return rc;

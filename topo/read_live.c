@@ -91,13 +91,13 @@ static nw_rc judge_limits(struct nw_topo *topo)
     }
     nw_clear_error(); /* "max" is no number */
     if (least < topo->memory_bytes)
-        NW_TRY(nw_findings_add(&topo->findings, NW_FINDING_WARN, "memory-limited", "live",
+        NW_TRY(nw_findings_add(&topo->findings, NW_FINDING_WARN, "memory-limited", topo->host,
                                "raise the container's or job's memory limit",
                                "this process may use %s of the machine's %s of memory",
                                nw_format_bytes(may, least),
                                nw_format_bytes(have, topo->memory_bytes)));
     if (least_cpus < topo->pu_count)
-        NW_TRY(nw_findings_add(&topo->findings, NW_FINDING_WARN, "cpu-limited", "live",
+        NW_TRY(nw_findings_add(&topo->findings, NW_FINDING_WARN, "cpu-limited", topo->host,
                                "raise the container's or job's CPU limit",
                                "this process may use %.1f of the machine's %d hardware threads",
                                least_cpus, topo->pu_count));

@@ -132,6 +132,14 @@ nw_path nw_topo_path(const struct nw_topo *topo, int a, int b)
     }
 }
 
+/* Among NICs at the same distance: RDMA before plain Ethernet, active ports before dead ones. */
+static int preference(const struct nw_topo_node *node)
+{
+    const bool plain = strcmp(node->fabric, "ethernet") == 0 || strcmp(node->fabric, "wifi") == 0;
+
+    return 2 * !plain + (node->port_up != 0);
+}
+
 int nw_topo_nearest(const struct nw_topo *topo, int from, nw_node_kind kind, nw_path *path_out)
 {
     int nearest = -1;
@@ -143,7 +151,8 @@ int nw_topo_nearest(const struct nw_topo *topo, int from, nw_node_kind kind, nw_
         if (topo->nodes[i].kind != kind || (int)i == from)
             continue;
         path = nw_topo_path(topo, from, (int)i);
-        if (path < best) {
+        if (path < best ||
+            (path == best && preference(&topo->nodes[i]) > preference(&topo->nodes[nearest]))) {
             best = path;
             nearest = (int)i;
         }

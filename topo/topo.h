@@ -143,7 +143,7 @@ const struct nw_topo_link *nw_topo_link_between(const struct nw_topo *topo, nw_l
 /* How two nodes are joined over PCIe, nearest first. */
 #define NW_PATH_MAP(X)                                                                             \
     X(NW_PATH_SAME, "same", "the same device")                                                     \
-    X(NW_PATH_SWITCH, "switch", "below one PCIe switch")                                           \
+    X(NW_PATH_SWITCH, "switch", "below one PCIe switch or port")                                   \
     X(NW_PATH_ROOT, "root", "below one PCIe host bridge")                                          \
     X(NW_PATH_NUMA, "numa", "on one NUMA node")                                                    \
     X(NW_PATH_PACKAGE, "package", "on one package")                                                \
@@ -158,7 +158,7 @@ typedef enum {
 nw_path nw_topo_path(const struct nw_topo *topo, int a, int b);
 const char *nw_path_key(nw_path path);
 const char *nw_path_title(nw_path path);
-/* The nearest node of a kind (nearest path, then lowest index), -1 when there is none. GPU to NIC
+/* The nearest node of a kind, -1 when there is none. GPU to NIC
  * affinity: nw_topo_nearest(topo, gpu, NW_NODE_NIC, &path). `path_out` may be NULL. */
 int nw_topo_nearest(const struct nw_topo *topo, int from, nw_node_kind kind, nw_path *path_out);
 

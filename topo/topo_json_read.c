@@ -10,7 +10,14 @@
 #include "base/units.h"
 #include "topo/read.h"
 
-enum { WHAT_SIZE = 384 }; /* "FILE: nodes[12]" */
+enum {
+    WHAT_SIZE = 384, /* "FILE: nodes[12]" */
+    /* Bounds against hostile files; the largest machine seen has 200 nodes, 12 deep. */
+    MAX_NODES = 16384,
+    MAX_DEPTH = 64,
+    MAX_LINKS = 65536,
+    MAX_FINDINGS = 4096,
+};
 
 static nw_rc check_key(const char *key, const char *what, const struct nw_field *fields,
                        size_t count, const char *const *others)
@@ -98,7 +105,7 @@ static nw_rc get_fields(const json_t *object, const char *what, const struct nw_
     return NW_OK;
 }
 
-static nw_rc get_array(const json_t *root, const char *what, const char *key,
+static nw_rc get_array(const json_t *root, const char *what, const char *key, size_t most,
                        const json_t **array_out)
 {
     const json_t *array = json_object_get(root, key);
@@ -106,9 +113,9 @@ static nw_rc get_array(const json_t *root, const char *what, const char *key,
     if (!json_is_array(array))
         return nw_fail(NW_EUSAGE, "%s: key \"%s\" is %s; expected an array", what, key,
                        array == NULL ? "missing" : "of another type");
-    if (json_array_size(array) > NW_RAW_MAX_OBJECTS)
-        return nw_fail(NW_EUSAGE, "%s: key \"%s\" has more than %d entries", what, key,
-                       (int)NW_RAW_MAX_OBJECTS);
+    if (json_array_size(array) > most)
+        return nw_fail(NW_EUSAGE, "%s: key \"%s\" has %zu entries; expected %zu at most", what, key,
+                       json_array_size(array), most);
     *array_out = array;
     return NW_OK;
 }
@@ -119,7 +126,7 @@ static nw_rc get_words(const json_t *root, const char *what, const char *key, bo
     const json_t *array;
     unsigned bits = 0;
 
-    NW_TRY(get_array(root, what, key, &array));
+    NW_TRY(get_array(root, what, key, NW_TOPO_WORD_COUNT, &array));
     for (size_t i = 0; i < json_array_size(array); i++) {
         const char *word = json_string_value(json_array_get(array, i));
         unsigned bit = 0;
@@ -194,7 +201,7 @@ static nw_rc get_nodes(const json_t *root, const char *what, struct nw_topo *top
     char where[WHAT_SIZE];
     size_t count;
 
-    NW_TRY(get_array(root, what, "nodes", &array));
+    NW_TRY(get_array(root, what, "nodes", MAX_NODES, &array));
     count = json_array_size(array);
     if (count == 0)
         return nw_fail(NW_EUSAGE, "%s: key \"nodes\" is empty; expected the machine at least",
@@ -204,8 +211,13 @@ static nw_rc get_nodes(const json_t *root, const char *what, struct nw_topo *top
         return nw_fail(NW_ENOMEM, "%s: out of memory for %zu nodes", what, count);
     topo->node_count = count;
     for (size_t i = 0; i < count; i++) {
+        int depth = 0;
+
         snprintf(where, sizeof where, "%.256s: nodes[%zu]", what, i);
         NW_TRY(get_node(json_array_get(array, i), where, &topo->nodes[i], (int)i));
+        for (int up = topo->nodes[i].parent; up >= 0; up = topo->nodes[up].parent)
+            if (++depth > MAX_DEPTH)
+                return nw_fail(NW_EUSAGE, "%s: more than %d nodes above it", where, (int)MAX_DEPTH);
     }
     return NW_OK;
 }
@@ -217,7 +229,7 @@ static nw_rc get_links(const json_t *root, const char *what, struct nw_topo *top
     char where[WHAT_SIZE];
     size_t count;
 
-    NW_TRY(get_array(root, what, "links", &array));
+    NW_TRY(get_array(root, what, "links", MAX_LINKS, &array));
     count = json_array_size(array);
     topo->links = calloc(count + 1, sizeof *topo->links);
     if (topo->links == NULL)
@@ -246,7 +258,7 @@ static nw_rc get_findings(const json_t *root, const char *what, struct nw_findin
     const json_t *array;
     char where[WHAT_SIZE];
 
-    NW_TRY(get_array(root, what, "findings", &array));
+    NW_TRY(get_array(root, what, "findings", MAX_FINDINGS, &array));
     for (size_t i = 0; i < json_array_size(array); i++) {
         const json_t *object = json_array_get(array, i);
         const char *code = NULL, *place = NULL, *text = NULL, *remedy = NULL;
