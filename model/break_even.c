@@ -39,7 +39,7 @@ static nw_rc fastest(const struct nw_comparison *comparison, const struct nw_pla
 
         NW_TRY(nw_predict_scenario(&model->job, platform, model->strategies[s], &layout, scenario,
                                    &step));
-        if (step.step_ns < best &&
+        if (step.step_ns < best * (1 - 1e-9) &&
             fits(comparison, model->strategies[s], layout.rank_count, step.micro_batch)) {
             best = step.step_ns;
             *strategy_out = model->strategies[s];

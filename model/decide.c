@@ -29,7 +29,8 @@ static nw_rc choose(const struct nw_model *model, const struct nw_platform *plat
 
         NW_TRY(nw_predict(&model->job, platform, model->strategies[s], layout, &model->scenario,
                           &step));
-        if (step.fits != 0 && (!*found_out || step.step_ns < step_out->step_ns)) {
+        /* Equal up to rounding: the simpler one, which stands first in the table. */
+        if (step.fits != 0 && (!*found_out || step.step_ns < step_out->step_ns * (1 - 1e-9))) {
             *found_out = true;
             *step_out = step;
         }
@@ -166,6 +167,8 @@ static nw_rc judge(const struct nw_model *model, const struct nw_platform *platf
         NW_TRY(hold_against(model, platform, base, choice));
         NW_TRY(look_at_weak(model, platform, base, choice));
     }
+    if (base->node_count > 1)
+        return NW_OK; /* the wire between nodes moves both sides: no single break-even */
     const struct nw_comparison comparison = {
         .model = model, .platform = platform, .base = base, .choice = choice};
 
@@ -179,6 +182,15 @@ static const struct nw_choice *base_of(const struct nw_decision *decision)
         if (decision->choices[i].predicted)
             return &decision->choices[i];
     return NULL;
+}
+
+/* The second node count; where the job does not fit on the first ones, the first it fits on. */
+static size_t headline_of(const struct nw_decision *decision, const struct nw_choice *base)
+{
+    const size_t second = decision->count > 1 ? 1 : 0;
+    const size_t first_fit = base != NULL ? (size_t)(base - decision->choices) : 0;
+
+    return first_fit > second ? first_fit : second;
 }
 
 static nw_rc decide(const struct nw_model *model, struct nw_decision *decision)
@@ -199,7 +211,7 @@ static nw_rc decide(const struct nw_model *model, struct nw_decision *decision)
         decision->assumed |= choice->strong.assumed | choice->weak.assumed;
     }
     decision->fitting_node_count = model->rank_count > 0 ? 0 : fewest_nodes(model);
-    decision->headline = decision->count > 1 ? 1 : 0;
+    decision->headline = headline_of(decision, base);
     return NW_OK;
 }
 

@@ -275,6 +275,25 @@ static nw_rc over_nodes(const struct nw_fabric *fabric, const char *collective, 
     return NW_OK;
 }
 
+/* What is derived from an all-reduce that switches added up (NVLS) would be faster than the links:
+ * not faster than the share of the datasheet's rate that gathers reach. */
+static void bound_by_link(const struct nw_fabric *fabric, const char *collective, double bytes,
+                          struct nw_group group, struct nw_cost *cost)
+{
+    if ((cost->how & NW_COST_DERIVED) == 0 || strcmp(collective, "all_reduce") == 0 ||
+        !fabric->intra_from_datasheet || group.rank_count <= group.host_count)
+        return;
+    const double least =
+        bytes * ring_factor(collective, group.rank_count) / fabric->intra_busbw_bytes_per_s * 1e9;
+
+    if (cost->time_ns >= least)
+        return;
+    cost->low_ns *= least / cost->time_ns;
+    cost->high_ns *= least / cost->time_ns;
+    cost->time_ns = least;
+    cost->how |= NW_COST_DATASHEET;
+}
+
 nw_rc nw_fabric_cost(const struct nw_fabric *fabric, const char *collective, double bytes,
                      struct nw_group group, const struct nw_scenario *scenario,
                      struct nw_cost *cost_out)
@@ -287,6 +306,7 @@ nw_rc nw_fabric_cost(const struct nw_fabric *fabric, const char *collective, dou
         else
             NW_TRY(over_nodes(fabric, collective, bytes, group,
                               scenario != NULL ? scenario->inter_scale : 1, &cost));
+        bound_by_link(fabric, collective, bytes, group, &cost);
         cost = widened(cost);
     }
     *cost_out = cost;

@@ -135,7 +135,7 @@ static void say_unknown(struct text *text, const struct nw_model *model,
 static void say_memory(struct text *text, const struct nw_model *model,
                        const struct nw_decision *decision, const struct nw_choice *choice)
 {
-    const int smaller = decision->choices[0].node_count;
+    const int smaller = choice > decision->choices ? choice[-1].node_count : 0;
 
     if (choice->pays == NW_PAYS_UNFIT) {
         say(text, "%s does not fit on %d node%s, whatever the strategy", model->job.net.name,
@@ -193,8 +193,8 @@ const char *nw_report_sentence(char *to, size_t size, const struct nw_model *mod
 const char *nw_report_pays_rule(char *text, size_t size, const struct nw_model *model)
 {
     snprintf(text, size,
-             "pays: a token costs at most %.0f %% more than on the fewest nodes (%.0f %% scaling "
-             "efficiency at equal prices),\nor the job does not fit on fewer, or fewer miss "
+             "pays: a token costs at most %.0f %% more than on the fewest nodes (at equal prices: "
+             "%.0f %% scaling\n      efficiency), or the job does not fit on fewer, or fewer miss "
              "--deadline",
              100 * model->terms.max_extra_cost, 100 / (1 + model->terms.max_extra_cost));
     return text;
@@ -211,32 +211,82 @@ static const struct {
                    "rate there"},
     {NW_COST_DERIVED,
      "derived: a collective that was not measured, from one that was (all_reduce = reduce_scatter "
-     "+ all_gather);\n         switches that add (NVLS) speed up all_reduce only, so gathers may "
+     "+ all_gather); switches that add (NVLS) speed up all_reduce only, so gathers may "
      "be slower"},
     {NW_COST_RANKS, "extrapolated: rank count inside a node not measured; ring scaling"},
     {NW_COST_NODES, "extrapolated: node count not measured; ring scaling. Two nodes alone do not "
                     "characterise a network"},
     {NW_COST_GIVEN, "given: bandwidth from --intra-node or --inter-node, the same for all sizes"},
-    {NW_COST_DATASHEET, "datasheet: communication inside the node not measured; a share of the "
-                        "link's rate"},
+    {NW_COST_DATASHEET, "datasheet: communication that was not measured is held to a share of the "
+                        "GPU's link rate"},
     {NW_COST_NO_INTERVAL, "no interval: imported times have none"},
     {NW_COST_HOSTS, "hosts: a log does not say how many; taken from GPUs per node"},
 };
 
-static void print_value(FILE *stream, const struct nw_constant_row *row)
+static const char *value_of(char text[64], const struct nw_constant_row *row)
 {
-    char text[32];
+    char number[32];
 
     if (strcmp(row->unit, "bytes") == 0)
-        fprintf(stream, "%s", nw_format_bytes(text, (uint64_t)row->value));
+        snprintf(text, 64, "%s", nw_format_bytes(number, (uint64_t)row->value));
     else if (strcmp(row->unit, "ns") == 0)
-        fprintf(stream, "%s", nw_format_ns(text, row->value));
+        snprintf(text, 64, "%s", nw_format_ns(number, row->value));
     else if (strcmp(row->unit, "±") == 0)
-        fprintf(stream, "±%.0f %%", 100 * row->value);
+        snprintf(text, 64, "±%.0f %%", 100 * row->value);
     else if (row->value < 1)
-        fprintf(stream, "%.0f %% %s", 100 * row->value, row->unit);
+        snprintf(text, 64, "%.0f %% %s", 100 * row->value, row->unit);
     else
-        fprintf(stream, "%s %s", nw_format_count(text, row->value), row->unit);
+        snprintf(text, 64, "%s %s", nw_format_count(number, row->value), row->unit);
+    return text;
+}
+
+/* Columns that a text takes: characters, not bytes (no wide ones here). */
+static size_t width_of(const char *text, size_t length)
+{
+    size_t width = 0;
+
+    for (size_t i = 0; i < length; i++)
+        width += ((unsigned char)text[i] & 0xC0) != 0x80;
+    return width;
+}
+
+/* `text` broken between words so that no line is wider than the screen; later lines indented. */
+static void print_wrapped(FILE *stream, const char *text)
+{
+    const size_t screen = 100, indent = 4;
+    size_t used = 0;
+
+    while (*text != '\0') {
+        const size_t length = strcspn(text, " ");
+        const size_t width = width_of(text, length);
+
+        if (used > 0 && used + 1 + width > screen) {
+            fprintf(stream, "\n%*s", (int)indent, "");
+            used = indent;
+        } else if (used > 0) {
+            fputc(' ', stream);
+            used++;
+        }
+        fwrite(text, 1, length, stream);
+        used += width;
+        text += length;
+        text += strspn(text, " ");
+    }
+    fputc('\n', stream);
+}
+
+static void print_assumed(FILE *stream, nw_assumed assumed)
+{
+    fprintf(stream, "\nassumed:\n");
+    for (int i = 0; i < NW_CONSTANT_COUNT; i++) {
+        char value[64], line[512];
+
+        if ((assumed & (nw_assumed)1 << i) == 0)
+            continue;
+        snprintf(line, sizeof line, "- %s: %s (%s)", nw_constants[i].text,
+                 value_of(value, &nw_constants[i]), nw_constants[i].source);
+        print_wrapped(stream, line);
+    }
 }
 
 nw_rc nw_report_notes(FILE *stream, unsigned how, nw_assumed assumed)
@@ -246,17 +296,12 @@ nw_rc nw_report_notes(FILE *stream, unsigned how, nw_assumed assumed)
     for (size_t i = 0; i < sizeof how_notes / sizeof how_notes[0]; i++) {
         if ((how & how_notes[i].how) == 0)
             continue;
-        fprintf(stream, "%s%s\n", any ? "" : "\n", how_notes[i].text);
+        if (!any)
+            fprintf(stream, "\n");
+        print_wrapped(stream, how_notes[i].text);
         any = true;
     }
-    any = false;
-    for (int i = 0; i < NW_CONSTANT_COUNT; i++) {
-        if ((assumed & (nw_assumed)1 << i) == 0)
-            continue;
-        fprintf(stream, "%sassumed: %s: ", any ? "" : "\n", nw_constants[i].text);
-        print_value(stream, &nw_constants[i]);
-        fprintf(stream, " [%s]\n", nw_constants[i].source);
-        any = true;
-    }
+    if (assumed != 0)
+        print_assumed(stream, assumed);
     return NW_OK;
 }

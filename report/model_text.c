@@ -64,6 +64,12 @@ static const char *percent(struct cell *cell, double share)
     return cell->text;
 }
 
+/* The model of errors is too coarse to tell 99.5 from 99.9 %. */
+static const char *certainty(struct cell *cell, double probability)
+{
+    return probability > 0.99 ? "> 99 %" : percent(cell, probability);
+}
+
 static const char *nodes(struct cell *cell, int node_count)
 {
     snprintf(cell->text, sizeof cell->text, "%d", node_count);
@@ -178,7 +184,7 @@ static nw_rc print_times(FILE *stream, const struct nw_steps *steps)
 {
     static const struct nw_column columns[] = {
         {"nodes", NW_RIGHT},    {"strategy", NW_LEFT},  {"compute", NW_RIGHT},
-        {"exposed", NW_RIGHT},  {"hidden", NW_RIGHT},   {"step [95 %]", NW_LEFT},
+        {"exposed", NW_RIGHT},  {"hidden", NW_RIGHT},   {"step [range]", NW_LEFT},
         {"no … full", NW_LEFT}, {"tokens/s", NW_RIGHT}, {"from", NW_LEFT}};
     struct nw_table *table;
 
@@ -260,9 +266,9 @@ static const char *money(struct cell *cell, double amount)
 static nw_rc print_scaling(FILE *stream, const struct nw_decision *decision, bool weak)
 {
     static const struct nw_column columns[] = {
-        {"nodes", NW_RIGHT},      {"strategy", NW_LEFT},    {"memory", NW_RIGHT},
-        {"step [95 %]", NW_LEFT}, {"exposed", NW_RIGHT},    {"tokens/s", NW_RIGHT},
-        {"speed", NW_RIGHT},      {"efficiency", NW_RIGHT}, {"from", NW_LEFT}};
+        {"nodes", NW_RIGHT},       {"strategy", NW_LEFT},    {"memory", NW_RIGHT},
+        {"step [range]", NW_LEFT}, {"exposed", NW_RIGHT},    {"tokens/s", NW_RIGHT},
+        {"speed", NW_RIGHT},       {"efficiency", NW_RIGHT}, {"from", NW_LEFT}};
     struct nw_table *table;
 
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
@@ -308,17 +314,17 @@ static nw_rc print_cost(FILE *stream, const struct nw_model *model,
 
         snprintf(c[4].text, sizeof c[4].text, "%.2f× [%.2f, %.2f]", choice->cost_ratio,
                  choice->cost_ratio_low, choice->cost_ratio_high);
-        nw_table_row(table,
-                     (const char *[]){
-                         nodes(&c[0], choice->node_count),
-                         choice->predicted ? money(&c[1], choice->price_per_hour) : "–",
-                         choice->predicted ? money(&c[2], choice->cost_per_billion_tokens) : "–",
-                         compared ? c[4].text : "–",
-                         choice->predicted ? duration(&c[3], choice->time_ns) : "–",
-                         choice->predicted ? money(&c[5], choice->cost) : "–", verdict(choice),
-                         compared
-                             ? percent(&c[6], pays ? choice->probability : 1 - choice->probability)
-                             : "–"});
+        nw_table_row(
+            table,
+            (const char *[]){
+                nodes(&c[0], choice->node_count),
+                choice->predicted ? money(&c[1], choice->price_per_hour) : "–",
+                choice->predicted ? money(&c[2], choice->cost_per_billion_tokens) : "–",
+                compared ? c[4].text : "–",
+                choice->predicted ? duration(&c[3], choice->time_ns) : "–",
+                choice->predicted ? money(&c[5], choice->cost) : "–", verdict(choice),
+                compared ? certainty(&c[6], pays ? choice->probability : 1 - choice->probability)
+                         : "–"});
     }
     fprintf(stream, "\nCost, %s%s\n", priced ? "in " : "in node-hours (no price was given)",
             !priced                            ? ""
