@@ -302,6 +302,27 @@ static nw_rc fill_own(const struct nw_plan *plan, const struct nw_comm *comm, co
     return gather_environment(&context->environment);
 }
 
+/* Each host's first rank; NULL: not that, or unreadable (the run goes on; a finding says so).
+ * Pretended hosts are threads of one process, and libudev, below hwloc, is not for several threads
+ * at once: they take turns. */
+static nw_rc read_topology(struct nw_comm *comm, struct nw_topo **topo_out)
+{
+    const int turns = comm->ops->simulated ? comm->host_count : 1;
+
+    *topo_out = NULL;
+    for (int turn = 0; turn < turns; turn++) {
+        const bool mine = !comm->ops->simulated || comm->host_index == turn;
+
+        if (mine && comm->local_rank == 0 && nw_topo_read_live(topo_out) != NW_OK) {
+            *topo_out = NULL;
+            nw_clear_error();
+        }
+        if (turns > 1)
+            NW_TRY(comm->ops->barrier(comm));
+    }
+    return NW_OK;
+}
+
 nw_rc nw_env_gather(const struct nw_plan *plan, struct nw_comm *comm, const char *version,
                     struct nw_context *context_out)
 {
@@ -315,9 +336,9 @@ nw_rc nw_env_gather(const struct nw_plan *plan, struct nw_comm *comm, const char
         rc = fill_own(plan, comm, version, &context);
     rc = nw_agree(comm, rc);
     if (rc == NW_OK) {
-        if (comm->local_rank == 0 && nw_topo_read_live(&topo) != NW_OK)
-            nw_clear_error(); /* the run goes on; a finding says so */
-        rc = tell_all(comm, topo, all, &context);
+        rc = read_topology(comm, &topo);
+        if (rc == NW_OK)
+            rc = tell_all(comm, topo, all, &context);
         nw_topo_free(topo);
     }
     if (rc == NW_OK && comm->rank == 0) {
