@@ -7,6 +7,8 @@
 #   nw_fatbins(target SOURCES x.cu …)   compiles each for every chip and embeds all of them into `target`: one object
 #                   with `struct nw_fatbin nw_fatbins[]` (kernels/fatbin.h)
 
+include_guard(GLOBAL) # the top CMakeLists.txt and kernels/ both want it
+
 # Machine code for these chips, as far as this nvcc knows them (CUDA 12.0 has no sm_100, sm_120; 13.0 nothing before
 # sm_75), and PTX of compute_80 for every other one from 8.0 on: the driver compiles it at start.
 set(NW_CUDA_CHIPS "75;80;86;89;90;100;120" CACHE STRING "compute capabilities to build machine code for")

@@ -1,19 +1,101 @@
-# What the build found, and what a missing library turns off. Needed: jansson, smartcols, inih, hwloc, MPI, libxml2.
-# Optional: CUDA (nvcc: kernels as fatbins), NCCL (headers only: the library is opened at run time), verbs.
+# What the build needs and what it can use; nw_print_found() at the end of the configure step prints one table of what
+# was found and what a missing thing turns off.
+#
+# Needed: jansson, libsmartcols, inih, hwloc, libxml2 (PkgConfig::<name>) and MPI (MPI::MPI_C). All that are missing are
+# named at once, with the one line that installs them.
+# NW_CUDA, NW_NCCL, NW_VERBS: AUTO takes it when it is there; ON fails without it; OFF does not look.
 find_package(PkgConfig REQUIRED)
-foreach(pair jansson:jansson smartcols:smartcols inih:inih hwloc:hwloc xml2:libxml-2.0)
-  string(REPLACE ":" ";" pair ${pair})
-  list(GET pair 0 name)
-  list(GET pair 1 module)
-  pkg_check_modules(${name} IMPORTED_TARGET ${module})
-  if(NOT ${name}_FOUND)
-    message(FATAL_ERROR "${module} was not found; ./ci/setup installs what the build needs (as root), "
-                        "or: apt-get install ${module}")
-  endif()
-  list(APPEND nw_found "${name} ${${name}_VERSION}")
-endforeach()
-find_package(MPI COMPONENTS C)
-if(NOT MPI_C_FOUND)
-  message(FATAL_ERROR "MPI was not found; ./ci/setup installs what the build needs, or: apt-get install libopenmpi-dev openmpi-bin")
-endif()
 find_package(Threads REQUIRED)
+
+set(nw_missing "")
+set(nw_needed "")
+foreach(row "jansson jansson libjansson-dev" "smartcols smartcols libsmartcols-dev" "inih inih libinih-dev"
+            "hwloc hwloc libhwloc-dev" "xml2 libxml-2.0 libxml2-dev")
+  string(REPLACE " " ";" row ${row})
+  list(GET row 0 name)
+  list(GET row 1 module)
+  list(GET row 2 package)
+  pkg_check_modules(${name} QUIET IMPORTED_TARGET ${module})
+  if(${name}_FOUND)
+    list(APPEND nw_needed "${module} ${${name}_VERSION}")
+  else()
+    list(APPEND nw_missing ${package})
+  endif()
+endforeach()
+find_package(MPI QUIET COMPONENTS C)
+if(MPI_C_FOUND AND MPIEXEC_EXECUTABLE)
+  execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version OUTPUT_VARIABLE nw_mpi ERROR_QUIET)
+  string(REGEX REPLACE "\n.*" "" nw_mpi "${nw_mpi}") # mpiexec (OpenRTE) 4.1.4
+  string(REGEX REPLACE "^.*(OpenRTE|Open MPI)\\) *" "Open MPI " nw_mpi "${nw_mpi}")
+  list(APPEND nw_needed "${nw_mpi}")
+else()
+  list(APPEND nw_missing libopenmpi-dev openmpi-bin)
+endif()
+if(nw_missing)
+  list(JOIN nw_missing " " nw_missing)
+  message(FATAL_ERROR "nodeworth needs libraries that are not here. As root: ./ci/setup, or\n"
+                      "  apt-get install ${nw_missing}")
+endif()
+
+# nw_optional(FEATURE FOUND about how): settles AUTO | ON | OFF for a library; nw_<feature>_about is its table line.
+function(nw_optional feature found about without how)
+  string(TOLOWER ${feature} name)
+  if(NW_${feature} STREQUAL "OFF")
+    set(found FALSE)
+    set(about "off (NW_${feature}=OFF): ${without}")
+  elseif(NOT found)
+    if(NW_${feature} STREQUAL "ON")
+      message(FATAL_ERROR "NW_${feature}=ON, but it was not found. ${how}; or NW_${feature}=AUTO to build without")
+    endif()
+    set(about "not found: ${without}. ${how}")
+  endif()
+  set(nw_${name}_found ${found} PARENT_SCOPE)
+  set(nw_${name}_about ${about} PARENT_SCOPE)
+endfunction()
+
+include(fatbin) # CUDA: nw_cuda_built, nw_cuda_about
+
+# NCCL is opened at run time; the build wants its header only.
+find_path(nw_nccl_include nccl.h HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES include)
+set(nw_nccl_version "")
+if(nw_nccl_include)
+  file(STRINGS ${nw_nccl_include}/nccl.h nw_nccl_lines REGEX "^#define NCCL_(MAJOR|MINOR|PATCH) ")
+  string(REGEX REPLACE "[^0-9;]" "" nw_nccl_version "${nw_nccl_lines}")
+  list(JOIN nw_nccl_version "." nw_nccl_version)
+endif()
+nw_optional(NCCL "${nw_nccl_include}" "header ${nw_nccl_version} (${nw_nccl_include}); nothing uses it yet: nccl-tests' logs are imported"
+            "nothing is lost yet, since nccl-tests' logs are imported"
+            "nccl.h comes with libnccl-dev of NVIDIA's repository; give -Dnw_nccl_include=/path")
+
+pkg_check_modules(verbs QUIET IMPORTED_TARGET libibverbs librdmacm)
+nw_optional(VERBS "${verbs_FOUND}" "libibverbs ${verbs_libibverbs_VERSION}, librdmacm ${verbs_librdmacm_VERSION}; nothing uses them yet"
+            "nothing is lost yet"
+            "apt-get install libibverbs-dev librdmacm-dev")
+
+# Called last, so that the tests' own libraries are in it.
+function(nw_print_found)
+  list(JOIN nw_needed ", " needed)
+  set(tests "off (NW_TESTS=OFF)")
+  if(NW_TESTS)
+    set(tests "unit tests with Criterion ${criterion_VERSION}")
+    if(NOT criterion_FOUND)
+      set(tests "Criterion not found: no unit tests. apt-get install libcriterion-dev")
+    endif()
+    if(gsl_FOUND)
+      string(APPEND tests ", statistics held against GSL ${gsl_VERSION}")
+    else()
+      string(APPEND tests "; GSL not found: statistics are not held against it. apt-get install libgsl-dev")
+    endif()
+  endif()
+  set(sanitizers "none")
+  if(NW_SANITIZE)
+    list(JOIN NW_SANITIZE ", " sanitizers)
+  endif()
+  message(STATUS "nodeworth ${PROJECT_VERSION}: what was found")
+  message(STATUS "  needed      ${needed}")
+  message(STATUS "  CUDA        ${nw_cuda_about}")
+  message(STATUS "  NCCL        ${nw_nccl_about}")
+  message(STATUS "  verbs       ${nw_verbs_about}")
+  message(STATUS "  tests       ${tests}")
+  message(STATUS "  build       ${CMAKE_BUILD_TYPE}, ${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION}, sanitizers: ${sanitizers}")
+endfunction()
