@@ -158,7 +158,8 @@ nw_rc nw_host_gemm(const char *kernel, size_t m, size_t n, size_t k, const float
 {
     const struct tile *tile = find_tile(kernel);
     if (!tile)
-        return nw_fail(NW_ENOTSUP, "matrix multiplication by %s: not on this processor", kernel);
+        return nw_fail(NW_ENOTSUP, "matrix multiplication by %s: not on this processor",
+                       kernel ? kernel : "any instructions");
     /* One tile more than the block: its last strip may be padded. */
     float *left = aligned_alloc(64, (BLOCK_M + 64) * BLOCK_K * sizeof *left);
     float *right = aligned_alloc(64, (BLOCK_N + 64) * BLOCK_K * sizeof *right);
