@@ -321,12 +321,13 @@ static nw_rc take_other(struct walk *walk, struct nw_slice text)
         if (known)
             return NW_OK;
     }
-    if (nw_nt_find(text, "Test NCCL failure") != NULL ||
-        nw_nt_find(text, "Test CUDA failure") != NULL)
+    const unsigned marks = nw_nt_marks(text);
+
+    if (marks & NW_NT_MARK_FAILURE)
         return take_failure(walk, text);
-    if (nw_nt_find(text, "CCL") != NULL)
+    if (marks & NW_NT_MARK_NCCL)
         NW_TRY(nw_nt_nccl_line(facts(walk), text));
-    if (nw_nt_collective_name(text, name, sizeof name)) {
+    if ((marks & NW_NT_MARK_PROGRAM) && nw_nt_collective_name(text, name, sizeof name)) {
         /* A command behind a table is the next run's. */
         struct nw_nt_facts *to = walk->part >= PART_ROWS ? &walk->before : facts(walk);
 
@@ -362,7 +363,8 @@ static nw_rc take_line(struct walk *walk, struct nw_slice line)
         NW_TRY(take_known(walk, text, &done));
     else
         NW_TRY(take_if_row(walk, text, &done));
-    if (!done && isalpha((unsigned char)first) && nw_nt_find(text, " float ") != NULL)
+    if (!done && isalpha((unsigned char)first) &&
+        (walk->part == PART_HEADER || walk->part == PART_ROWS))
         NW_TRY(take_if_row(walk, text, &done));
     return done ? NW_OK : take_other(walk, text);
 }

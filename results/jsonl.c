@@ -93,15 +93,25 @@ nw_rc nw_results_close(struct nw_results_writer *writer)
     return rc;
 }
 
-static nw_rc put_line(FILE *stream, struct nw_text *text)
+/* Lines are handed to the stream in pieces of this size. */
+#define PIECE_BYTES ((size_t)1 << 20)
+
+static nw_rc put_lines(FILE *stream, struct nw_text *text, size_t least)
 {
-    nw_text_put(text, "\n");
     NW_TRY(nw_text_check(text));
+    if (text->length < least)
+        return NW_OK;
     const bool written = fwrite(text->data, 1, text->length, stream) == text->length;
 
     text->length = 0;
     /* The cause is in errno; nw_atomic_commit finds the stream's error flag and words it. */
     return written ? NW_OK : NW_EIO;
+}
+
+static nw_rc put_line(FILE *stream, struct nw_text *text)
+{
+    nw_text_put(text, "\n");
+    return put_lines(stream, text, PIECE_BYTES);
 }
 
 static nw_rc save_run(FILE *stream, const struct nw_run *run, struct nw_text *text)
@@ -131,12 +141,35 @@ nw_rc nw_results_save(const char *path, const struct nw_results *results)
     NW_TRY(nw_atomic_open(path, &file));
     for (size_t i = 0; i < results->run_count && rc == NW_OK; i++)
         rc = save_run(nw_atomic_stream(file), &results->runs[i], &text);
+    if (rc == NW_OK)
+        rc = put_lines(nw_atomic_stream(file), &text, 1);
     nw_text_free(&text);
     if (rc == NW_ENOMEM) {
         nw_atomic_abandon(file);
         return rc;
     }
     return nw_atomic_commit(file);
+}
+
+nw_rc nw_run_to_json(const struct nw_run *run, json_t **json_out)
+{
+    struct nw_text text = {0};
+
+    nw_text_put(&text, "{\"context\":");
+    nw_context_write(&text, &run->context);
+    nw_text_put(&text, ",\"findings\":");
+    nw_findings_write(&text, &run->context.findings);
+    nw_text_put(&text, ",\"records\":[");
+    for (size_t i = 0; i < run->record_count; i++) {
+        if (i > 0)
+            nw_text_put(&text, ",");
+        nw_record_write(&text, &run->records[i]);
+    }
+    nw_text_put(&text, run->context.complete ? "],\"complete\":true}" : "],\"complete\":false}");
+    const nw_rc rc = nw_text_to_json(&text, json_out);
+
+    nw_text_free(&text);
+    return rc;
 }
 
 /* --- reading --- */

@@ -46,6 +46,33 @@ static struct nw_slice behind(struct nw_slice text, const char *at)
     return (struct nw_slice){at, text.length - (size_t)(at - text.at)};
 }
 
+static bool continues(const char *at, const char *end, const char *with)
+{
+    const size_t length = strlen(with);
+
+    return (size_t)(end - at) >= length && memcmp(at, with, length) == 0;
+}
+
+unsigned nw_nt_marks(struct nw_slice text)
+{
+    const char *end = text.at + text.length;
+    unsigned marks = 0;
+
+    for (const char *at = text.at; at < end; at++) {
+        if (*at == 'C' && continues(at, end, "CCL")) {
+            marks |= NW_NT_MARK_NCCL;
+            if (continues(at, end, "CCL INFO "))
+                return marks;
+        } else if (*at == '_' && continues(at, end, "_perf")) {
+            marks |= NW_NT_MARK_PROGRAM;
+        } else if (*at == 'T' && (continues(at, end, "Test NCCL failure") ||
+                                  continues(at, end, "Test CUDA failure"))) {
+            marks |= NW_NT_MARK_FAILURE;
+        }
+    }
+    return marks;
+}
+
 /* Open MPI --tag-output and PRRTE: "[1,0]<stdout>:", with a time stamp or a job name before it. */
 static bool strip_tag(struct nw_slice *text)
 {

@@ -84,7 +84,7 @@ static void set_lane(const char *algorithm, char *lane, size_t size)
                                         "collnetdirect", "collnetchain", NULL};
 
     snprintf(lane, size, "auto");
-    for (size_t i = 0; names[i] != NULL; i++)
+    for (size_t i = 0; algorithm[0] != '\0' && names[i] != NULL; i++)
         if (strcasecmp(algorithm, names[i]) == 0)
             snprintf(lane, size, "%s", names[i]);
 }
@@ -148,6 +148,7 @@ static void set_rates(const struct nw_nt_judge *judge, const struct nw_nt_row *r
 
     if (reading->rank_count == 1 || row->bytes == 0 || !(block->time_ns.value > 0))
         return;
+    /* Whole bytes/s: far below what a printed time resolves. */
     const double algbw = (double)row->bytes / (block->time_ns.value * 1e-9);
     const double factor = reading->coll != NULL && reading->rank_count > 1
                               ? reading->coll->bus_factor(reading->rank_count)
@@ -155,8 +156,8 @@ static void set_rates(const struct nw_nt_judge *judge, const struct nw_nt_row *r
     const double coarse = block->time_ns.half_unit / block->time_ns.value;
     const bool fine = coarse < 2e-3;
 
-    record->algbw_bytes_per_s = best_rate(&block->algbw, fine ? algbw : NAN);
-    record->busbw_bytes_per_s = best_rate(&block->busbw, fine ? algbw * factor : NAN);
+    record->algbw_bytes_per_s = best_rate(&block->algbw, fine ? round(algbw) : NAN);
+    record->busbw_bytes_per_s = best_rate(&block->busbw, fine ? round(algbw * factor) : NAN);
 }
 
 static void set_source(const char *path, size_t line, char *field, size_t size)
@@ -227,6 +228,12 @@ static nw_rc add_record(struct nw_nt_judge *judge, const struct nw_nt_row *row, 
 
 nw_rc nw_nt_add_records(struct nw_nt_judge *judge)
 {
+    size_t count = 0;
+
+    for (size_t i = 0; i < judge->run->row_count; i++)
+        count +=
+            (size_t)judge->run->rows[i].place[0].present + judge->run->rows[i].place[1].present;
+    NW_TRY(nw_run_reserve(judge->out, count));
     for (size_t i = 0; i < judge->run->row_count; i++)
         for (int in_place = 0; in_place < 2; in_place++)
             NW_TRY(add_record(judge, &judge->run->rows[i], in_place));

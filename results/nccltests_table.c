@@ -15,8 +15,10 @@ static const struct {
 
 size_t nw_nt_dtype_bytes(struct nw_slice word)
 {
+    if (word.length == 0)
+        return 0;
     for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++)
-        if (nw_nt_is(word, dtypes[i].name))
+        if (word.at[0] == dtypes[i].name[0] && nw_nt_is(word, dtypes[i].name))
             return dtypes[i].bytes;
     return 0;
 }

@@ -4,28 +4,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Arrays grow at every power of two, so that a count is enough to know the room. */
-static bool needs_room(size_t count)
+/* Room for `wanted` items in all. False: no memory, and nothing has changed. */
+static bool reserve(void **items, size_t *capacity, size_t wanted, size_t size)
 {
-    return (count & (count - 1)) == 0;
-}
+    size_t room = *capacity > 0 ? *capacity : 1;
 
-static void *grow(void *items, size_t count, size_t size)
-{
-    const size_t room = count > 0 ? 2 * count : 1;
+    if (wanted <= *capacity)
+        return true;
+    while (room < wanted && room <= SIZE_MAX / 2)
+        room *= 2;
+    void *grown = room < wanted || room > SIZE_MAX / size ? NULL : realloc(*items, room * size);
 
-    return room > SIZE_MAX / size ? NULL : realloc(items, room * size);
+    if (grown == NULL)
+        return false;
+    *items = grown;
+    *capacity = room;
+    return true;
 }
 
 struct nw_run *nw_results_add_run(struct nw_results *results)
 {
-    if (needs_room(results->run_count)) {
-        struct nw_run *runs = grow(results->runs, results->run_count, sizeof *runs);
+    void *runs = results->runs;
 
-        if (runs == NULL)
-            return NULL;
-        results->runs = runs;
-    }
+    if (!reserve(&runs, &results->run_capacity, results->run_count + 1, sizeof *results->runs))
+        return NULL;
+    results->runs = runs;
     struct nw_run *run = &results->runs[results->run_count++];
 
     *run = (struct nw_run){0};
@@ -33,15 +36,21 @@ struct nw_run *nw_results_add_run(struct nw_results *results)
     return run;
 }
 
+nw_rc nw_run_reserve(struct nw_run *run, size_t more)
+{
+    void *records = run->records;
+
+    if (more > SIZE_MAX - run->record_count ||
+        !reserve(&records, &run->record_capacity, run->record_count + more, sizeof *run->records))
+        return nw_fail(NW_ENOMEM, "no memory for %zu records more", more);
+    run->records = records;
+    return NW_OK;
+}
+
 struct nw_record *nw_run_new_record(struct nw_run *run)
 {
-    if (needs_room(run->record_count)) {
-        struct nw_record *records = grow(run->records, run->record_count, sizeof *records);
-
-        if (records == NULL)
-            return NULL;
-        run->records = records;
-    }
+    if (nw_run_reserve(run, 1) != NW_OK)
+        return NULL;
     struct nw_record *record = &run->records[run->record_count++];
 
     nw_record_init(record);
@@ -66,7 +75,7 @@ void nw_run_free(struct nw_run *run)
     free(run->records);
     nw_context_free(&run->context);
     run->records = NULL;
-    run->record_count = 0;
+    run->record_count = run->record_capacity = 0;
 }
 
 void nw_results_free(struct nw_results *results)

@@ -19,12 +19,12 @@
 struct nw_run {
     struct nw_context context;
     struct nw_record *records;
-    size_t record_count;
+    size_t record_count, record_capacity; /* room for */
 };
 
 struct nw_results { /* owns everything */
     struct nw_run *runs;
-    size_t run_count;
+    size_t run_count, run_capacity;
 };
 
 /* Reads one file and appends its runs. A torn last line (no newline: the writer was killed) is left
@@ -44,6 +44,8 @@ nw_rc nw_run_add_record(struct nw_run *run, struct nw_record *record);
 /* Appends an initialised record to fill in place; NULL: out of memory. The pointer holds until the
  * next one. */
 struct nw_record *nw_run_new_record(struct nw_run *run);
+/* Room for `more` records, so that adding them moves nothing. */
+nw_rc nw_run_reserve(struct nw_run *run, size_t more);
 
 struct nw_results_writer;
 /* `resume`: go on behind what is there; else the file is started anew. */
@@ -59,6 +61,8 @@ nw_rc nw_results_save(const char *path, const struct nw_results *results);
 nw_rc nw_record_to_json(const struct nw_record *record, json_t **json_out);
 nw_rc nw_record_from_json(const json_t *json, const char *what, struct nw_record *record_out);
 nw_rc nw_context_to_json(const struct nw_context *context, json_t **json_out);
+/* {"context": …, "findings": […], "records": […], "complete": …}, for --json. */
+nw_rc nw_run_to_json(const struct nw_run *run, json_t **json_out);
 nw_rc nw_context_from_json(const json_t *json, const char *what, struct nw_context *context_out);
 
 /* Bandwidth of a curve: never an average over sizes. */

@@ -164,11 +164,20 @@ void nw_text_real(struct nw_text *text, double value)
 
 void nw_text_key(struct nw_text *text, const char *key)
 {
-    if (text->length > 0 && text->data[text->length - 1] != '{')
-        nw_text_raw(text, ",", 1);
-    nw_text_raw(text, "\"", 1);
-    nw_text_put(text, key);
-    nw_text_raw(text, "\":", 2);
+    const size_t length = strlen(key);
+
+    if (!reserve(text, length + 4))
+        return;
+    char *at = text->data + text->length;
+
+    if (text->length > 0 && at[-1] != '{')
+        *at++ = ',';
+    *at++ = '"';
+    memcpy(at, key, length);
+    at += length;
+    *at++ = '"';
+    *at++ = ':';
+    text->length = (size_t)(at - text->data);
 }
 
 nw_rc nw_text_check(const struct nw_text *text)
