@@ -2,6 +2,8 @@
 
 #include <dirent.h>
 #include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "collectives/comm.h"
 
@@ -104,17 +106,33 @@ static bool has_rdma_device(void)
     return found;
 }
 
-/* Open MPI prints warnings on stderr about transports that this machine cannot have. What the user
- * has set stays. */
+/* May one process read another's memory, as shared-memory transports do with a single copy?
+ * Containers often forbid it (seccomp profile without CAP_SYS_PTRACE); then also on oneself. */
+static bool may_read_processes(void)
+{
+    char from = 1, to = 0;
+    const struct iovec here = {.iov_base = &to, .iov_len = 1};
+    const struct iovec there = {.iov_base = &from, .iov_len = 1};
+    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
+}
+
+const char *nw_mpi_restriction(void)
+{
+    if (may_read_processes())
+        return NULL;
+    return "this container forbids process_vm_readv: messages between ranks of one host are copied "
+           "twice; start it with --cap-add SYS_PTRACE";
+}
+
+/* Keep Open MPI from printing on stderr about transports that this machine cannot have: it warns of
+ * absent RDMA devices, and prints two lines a message where single copies are refused. What the
+ * user has set stays. */
 static void quieten(void)
 {
-    static const char *const settings[][2] = {
-        {"OMPI_MCA_btl_base_warn_component_unused", "0"},
-    };
-    if (has_rdma_device())
-        return;
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        setenv(settings[i][0], settings[i][1], 0);
+    if (!has_rdma_device())
+        setenv("OMPI_MCA_btl_base_warn_component_unused", "0", 0);
+    if (!may_read_processes())
+        setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
 }
 
 nw_rc nw_mpi_start(int *argc, char ***argv)
