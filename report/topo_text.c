@@ -7,7 +7,8 @@
 #include "base/units.h"
 
 enum {
-    MODEL_WIDTH = 34,
+    MODEL_MIN = 12,
+    MODEL_MAX = 34,
     LINKED_GPUS = 16, /* more are said in words only */
     LINE_WIDTH = 100,
     FINDING_INDENT = 9, /* "warning  " */
@@ -15,11 +16,18 @@ enum {
 
 /* --- the tree --- */
 
+struct row {
+    const struct nw_topo_node *node;
+    int parent, depth; /* parent: its row; -1 */
+    int twins;
+    char name[80], link[72], detail[64];
+};
+
 struct tree {
     const struct nw_topo *topo;
-    struct nw_table *table;
     int *children; /* of each node: how many of its subtrees are shown */
-    int *row;      /* of each node: its row in the table, -1 */
+    int *row_of;   /* of each node: its row */
+    struct row *rows;
     int row_count;
 };
 
@@ -95,12 +103,12 @@ static void write_link(const struct nw_topo_node *node, char *text, size_t size)
 {
     char now[32], best[32];
 
-    text[0] = '\0';
-    if (node->link_bytes_per_s > 0)
-        snprintf(text, size, "%s", nw_format_gb_per_s(now, node->link_bytes_per_s));
+    nw_format_gb_per_s(now, node->link_bytes_per_s);
+    nw_format_gb_per_s(best, node->link_max_bytes_per_s);
     if (node->link_max_bytes_per_s > node->link_bytes_per_s * 1.01)
-        snprintf(text, size, "%s of %s", node->link_bytes_per_s > 0 ? text : "?",
-                 nw_format_gb_per_s(best, node->link_max_bytes_per_s));
+        snprintf(text, size, "%s of %s", node->link_bytes_per_s > 0 ? now : "?", best);
+    else
+        snprintf(text, size, "%s", node->link_bytes_per_s > 0 ? now : "");
 }
 
 /* A port of the host bridge leads to one slot; a fork further down is a switch. */
@@ -123,49 +131,47 @@ static void write_name(const struct nw_topo *topo, const struct nw_topo_node *no
     case NW_NODE_PCI:
         snprintf(text, size, twins > 1 ? "%d devices" : "device", twins);
         break;
-    case NW_NODE_NUMA:
-        snprintf(text, size, "%s%s%.60s", node->name, node->model[0] != '\0' ? ", " : "",
-                 node->model);
-        break;
     default:
         snprintf(text, size, "%s", node->name);
         break;
     }
 }
 
-/* The model, cut to the column at a character's start. */
-static void write_model(const struct nw_topo_node *node, char text[MODEL_WIDTH + 8])
+/* The model, cut to `width` columns at a character's start. */
+static const char *cut_model(const struct nw_topo_node *node, int width, char text[MODEL_MAX + 8])
 {
     size_t length = strlen(node->model);
 
-    if (length > MODEL_WIDTH) {
-        length = MODEL_WIDTH - 1;
-        while (length > 0 && ((unsigned char)node->model[length] & 0xc0) == 0x80)
-            length--;
-        snprintf(text, MODEL_WIDTH + 8, "%.*s…", (int)length, node->model);
-        return;
-    }
-    snprintf(text, MODEL_WIDTH + 8, "%.*s", (int)MODEL_WIDTH, node->model);
+    if (node->kind == NW_NODE_BRIDGE)
+        return "";
+    if (length <= (size_t)width)
+        return node->model;
+    length = (size_t)width - 1;
+    while (length > 0 && ((unsigned char)node->model[length] & 0xc0) == 0x80)
+        length--;
+    snprintf(text, MODEL_MAX + 8, "%.*s…", (int)length, node->model);
+    return text;
 }
 
 static void add_row(struct tree *tree, int index)
 {
     const struct nw_topo_node *node = &tree->topo->nodes[index];
-    char name[160], model[MODEL_WIDTH + 8] = "", link[80], detail[96];
+    const int parent = shown_parent(tree, index);
+    struct row *row = &tree->rows[tree->row_count];
     bool first;
     const int twins = twins_of(tree, index, &first);
-    const int parent = shown_parent(tree, index);
 
     if (twins > 1 && !first)
         return;
-    write_name(tree->topo, node, twins, name, sizeof name);
-    if (node->kind != NW_NODE_BRIDGE && node->kind != NW_NODE_NUMA)
-        write_model(node, model);
-    write_link(node, link, sizeof link);
-    write_detail(node, detail, sizeof detail);
-    nw_table_tree_row(tree->table, parent > 0 ? tree->row[parent] : -1,
-                      (const char *[]){name, model, twins > 1 ? "" : node->pci, link, detail});
-    tree->row[index] = tree->row_count++;
+    *row = (struct row){.node = node, .twins = twins, .parent = -1};
+    if (parent > 0) {
+        row->parent = tree->row_of[parent];
+        row->depth = tree->rows[row->parent].depth + 1;
+    }
+    write_name(tree->topo, node, twins, row->name, sizeof row->name);
+    write_link(node, row->link, sizeof row->link);
+    write_detail(node, row->detail, sizeof row->detail);
+    tree->row_of[index] = tree->row_count++;
 }
 
 /* Depth first, in the order of the PCI addresses below each node. */
@@ -191,29 +197,68 @@ static void count_children(struct tree *tree)
     }
 }
 
-static nw_rc print_tree(FILE *stream, const struct nw_topo *topo)
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* What the other columns leave of the line to the model. */
+static int model_width(const struct tree *tree)
+{
+    int name = 6, link = 9, detail = 0, width;
+
+    for (int i = 0; i < tree->row_count; i++) {
+        const struct row *row = &tree->rows[i];
+
+        name = larger(name, 2 * row->depth + (int)strlen(row->name));
+        link = larger(link, (int)strlen(row->link));
+        detail = larger(detail, (int)strlen(row->detail));
+    }
+    width = LINE_WIDTH - name - link - detail - (int)strlen("0000:00:00.0") - 5;
+    return width < MODEL_MIN ? MODEL_MIN : width > MODEL_MAX ? MODEL_MAX : width;
+}
+
+static nw_rc print_rows(FILE *stream, const struct tree *tree)
 {
     static const struct nw_column columns[] = {{"device", NW_LEFT},
                                                {"model", NW_LEFT},
                                                {"PCI address", NW_LEFT},
                                                {"PCIe GB/s", NW_RIGHT},
                                                {"", NW_LEFT}};
+    const int width = model_width(tree);
+    struct nw_table *table;
+
+    NW_TRY(nw_table_open(columns, sizeof columns / sizeof *columns, &table));
+    for (int i = 0; i < tree->row_count; i++) {
+        const struct row *row = &tree->rows[i];
+        char model[MODEL_MAX + 8];
+
+        nw_table_tree_row(table, row->parent,
+                          (const char *[]){row->name, cut_model(row->node, width, model),
+                                           row->twins > 1 ? "" : row->node->pci, row->link,
+                                           row->detail});
+    }
+    return nw_table_print(table, stream);
+}
+
+static nw_rc print_tree(FILE *stream, const struct nw_topo *topo)
+{
     struct tree tree = {.topo = topo,
                         .children = calloc(topo->node_count, sizeof *tree.children),
-                        .row = calloc(topo->node_count, sizeof *tree.row)};
+                        .row_of = calloc(topo->node_count, sizeof *tree.row_of),
+                        .rows = calloc(topo->node_count, sizeof *tree.rows)};
     nw_rc rc = NW_OK;
 
-    if (tree.children == NULL || tree.row == NULL)
+    if (tree.children == NULL || tree.row_of == NULL || tree.rows == NULL) {
         rc = nw_fail(NW_ENOMEM, "out of memory for the topology's table");
-    if (rc == NW_OK)
-        rc = nw_table_open(columns, sizeof columns / sizeof *columns, &tree.table);
-    if (rc == NW_OK) {
+    } else {
         count_children(&tree);
         add_subtree(&tree, 0);
-        rc = nw_table_print(tree.table, stream);
+        rc = print_rows(stream, &tree);
     }
     free(tree.children);
-    free(tree.row);
+    free(tree.row_of);
+    free(tree.rows);
     return rc;
 }
 
@@ -224,31 +269,51 @@ static const char *plural(int count)
     return count == 1 ? "" : "s";
 }
 
-/* "8 GPUs (8 × NVIDIA H200)"; models in order of appearance. */
-static void print_devices(FILE *stream, const struct nw_topo *topo, nw_node_kind kind)
+/* Adds text to a line, on a new line where it would not fit. */
+static void print_word(FILE *stream, const char *word, int indent, int *column)
 {
-    const int total = nw_topo_count(topo, kind);
-    const char *separator = " (";
+    const int length = (int)strlen(word);
 
-    fprintf(stream, "%d %s%s", total, nw_node_kind_title(kind), plural(total));
-    if (kind != NW_NODE_GPU || total == 0)
-        return;
-    for (int i = 0; i < total; i++) {
-        const struct nw_topo_node *node = nw_topo_nth(topo, kind, i);
-        int same = 0;
-        bool first = true;
+    if (*column > indent && *column + 1 + length > LINE_WIDTH) {
+        fprintf(stream, "\n%*s", indent, "");
+        *column = indent;
+    } else if (*column > indent) {
+        fputc(' ', stream);
+        ++*column;
+    }
+    fputs(word, stream);
+    *column += length;
+}
 
-        for (int other = 0; other < total; other++)
-            if (strcmp(nw_topo_nth(topo, kind, other)->model, node->model) == 0) {
-                first &= other >= i;
+/* "8 GPUs (8 × NVIDIA H200), 8 NICs, 1 disk"; models in order of appearance. */
+static void print_devices(FILE *stream, const struct nw_topo *topo)
+{
+    const int gpus = nw_topo_count(topo, NW_NODE_GPU), nics = nw_topo_count(topo, NW_NODE_NIC),
+              disks = nw_topo_count(topo, NW_NODE_DISK);
+    char word[96];
+    int column = 0, told = 0;
+
+    snprintf(word, sizeof word, "%d GPU%s%s", gpus, plural(gpus), gpus > 0 ? "" : ",");
+    print_word(stream, word, 0, &column);
+    for (int i = 0; i < gpus; i++) {
+        const char *model = nw_topo_nth(topo, NW_NODE_GPU, i)->model;
+        int same = 0, before = 0;
+
+        for (int other = 0; other < gpus; other++)
+            if (strcmp(nw_topo_nth(topo, NW_NODE_GPU, other)->model, model) == 0) {
+                before += other < i;
                 same++;
             }
-        if (first)
-            fprintf(stream, "%s%d × %.40s", separator, same,
-                    node->model[0] != '\0' ? node->model : "unknown model");
-        separator = first ? ", " : separator;
+        if (before > 0)
+            continue;
+        told += same;
+        snprintf(word, sizeof word, "%s%d × %.60s%s", told == same ? "(" : "", same,
+                 model[0] != '\0' ? model : "unknown model", told == gpus ? ")," : ",");
+        print_word(stream, word, 0, &column);
     }
-    fputs(")", stream);
+    snprintf(word, sizeof word, "%d NIC%s, %d disk%s\n\n", nics, plural(nics), disks,
+             plural(disks));
+    print_word(stream, word, 0, &column);
 }
 
 static void print_summary(FILE *stream, const struct nw_topo *topo)
@@ -270,12 +335,7 @@ static void print_summary(FILE *stream, const struct nw_topo *topo)
         fputs("GPUs, NICs, disks: unknown, the source does not tell\n\n", stream);
         return;
     }
-    print_devices(stream, topo, NW_NODE_GPU);
-    fputs(", ", stream);
-    print_devices(stream, topo, NW_NODE_NIC);
-    fputs(", ", stream);
-    print_devices(stream, topo, NW_NODE_DISK);
-    fputs("\n\n", stream);
+    print_devices(stream, topo);
 }
 
 /* The GPUs that links of this kind join, in order; the first LINKED_GPUS of them. */
@@ -359,22 +419,6 @@ static nw_rc print_links(FILE *stream, const struct nw_topo *topo, nw_link_kind 
         fprintf(stream, " (%d links)", link->lane_count);
     fputs("\n", stream);
     return NW_OK;
-}
-
-/* Adds text to a line, on a new line where it would not fit. */
-static void print_word(FILE *stream, const char *word, int indent, int *column)
-{
-    const int length = (int)strlen(word);
-
-    if (*column > indent && *column + 1 + length > LINE_WIDTH) {
-        fprintf(stream, "\n%*s", indent, "");
-        *column = indent;
-    } else if (*column > indent) {
-        fputc(' ', stream);
-        ++*column;
-    }
-    fputs(word, stream);
-    *column += length;
 }
 
 static void print_affinity(FILE *stream, const struct nw_topo *topo)

@@ -309,6 +309,27 @@ static void annotate_gpu(const struct nw_sysfs *sysfs, struct nw_topo_node *node
         node->memory_bytes = bytes;
 }
 
+/* /proc/meminfo's total, where it is more than the NUMA nodes': memory that a hypervisor plugged in
+ * later is not in theirs. It counts GPUs' memory too, so not where some node holds such. */
+static void annotate_memory(const struct nw_sysfs *sysfs, struct nw_topo *topo)
+{
+    char text[256];
+    unsigned long long kib;
+
+    for (size_t i = 0; i < topo->node_count; i++)
+        if (topo->nodes[i].kind == NW_NODE_NUMA && topo->nodes[i].model[0] != '\0')
+            return;
+    if (!read_text(text, sizeof text, "%s/meminfo", sysfs->proc) ||
+        sscanf(text, "MemTotal: %16llu kB", &kib) != 1 || kib > UINT64_MAX >> 11 ||
+        kib * 1024 <= topo->memory_bytes)
+        return;
+    topo->memory_bytes = kib * 1024;
+    for (size_t i = 0; i < topo->node_count; i++)
+        if (topo->nodes[i].kind == NW_NODE_MACHINE ||
+            (topo->nodes[i].kind == NW_NODE_NUMA && topo->numa_count == 1))
+            topo->nodes[i].memory_bytes = topo->memory_bytes;
+}
+
 void nw_sysfs_annotate(const struct nw_sysfs *sysfs, struct nw_topo *topo)
 {
     for (size_t i = 0; i < topo->node_count; i++) {
@@ -321,6 +342,7 @@ void nw_sysfs_annotate(const struct nw_sysfs *sysfs, struct nw_topo *topo)
         if (node->kind == NW_NODE_GPU && node->pci[0] != '\0')
             annotate_gpu(sysfs, node);
     }
+    annotate_memory(sysfs, topo);
     nw_clear_error(); /* texts that are no numbers mean unknown, here */
     topo->sources |= NW_SOURCE_SYSFS;
 }

@@ -11,9 +11,14 @@
 
 #include "base/units.h"
 
+/* Of the element the reader stands on; the parser itself is some bytes ahead. */
 int nw_reading_line(const struct nw_reading *reading)
 {
-    return xmlTextReaderGetParserLineNumber(reading->xml);
+    const xmlNode *node = xmlTextReaderCurrentNode(reading->xml);
+
+    if (node != NULL && node->type == XML_ATTRIBUTE_NODE)
+        node = node->parent;
+    return node != NULL ? (int)xmlGetLineNo(node) : xmlTextReaderGetParserLineNumber(reading->xml);
 }
 
 nw_rc nw_reading_bad(const struct nw_reading *reading, const char *attribute, const char *value,
