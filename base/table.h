@@ -38,6 +38,10 @@ void nw_table_tree_row(struct nw_table *table, int parent, const char *const *ce
 nw_rc nw_table_print(struct nw_table *table, FILE *stream); /* frees the table */
 void nw_table_free(struct nw_table *table);                 /* accepts NULL */
 
+/* A paragraph within 100 columns: `first` before its first line, `rest` before the others. UTF-8;
+ * wide characters count two and may be broken between. */
+void nw_print_wrapped(FILE *stream, const char *first, const char *rest, const char *text);
+
 /* May colour be used on this stream? A terminal, and NO_COLOR not set. */
 bool nw_colour_wanted(FILE *stream);
 

@@ -1,7 +1,164 @@
+/* nodeworth audit: a quote against results, logs and topologies. */
+#include <ctype.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "base/json.h"
 #include "cli/cli.h"
+#include "report/audit_text.h"
+#include "results/import.h"
+
+struct audit_options {
+    const char *quote, *output;
+    struct nw_option_list results, topos;
+    bool json;
+};
+
+static const struct nw_option rows[] = {
+    {.name = "quote",
+     .key = 'q',
+     .argument = "FILE",
+     .type = NW_OPTION_TEXT,
+     .offset = offsetof(struct audit_options, quote),
+     .help = "what the vendor promises (nodeworth quote init writes a template)"},
+    {.name = "results",
+     .key = 'r',
+     .argument = "FILE",
+     .type = NW_OPTION_LIST,
+     .offset = offsetof(struct audit_options, results),
+     .help = "results.jsonl, or a log of nccl-tests; may be given several times"},
+    {.name = "topo",
+     .key = 't',
+     .argument = "FILE",
+     .type = NW_OPTION_LIST,
+     .offset = offsetof(struct audit_options, topos),
+     .help = "a node's topology (nodeworth topo --save, hwloc XML); may be given several times"},
+    {.name = "json",
+     .type = NW_OPTION_FLAG,
+     .offset = offsetof(struct audit_options, json),
+     .help = "print JSON instead of the table"},
+    {.name = "output",
+     .key = 'o',
+     .argument = "FILE",
+     .type = NW_OPTION_TEXT,
+     .offset = offsetof(struct audit_options, output),
+     .help = "write to FILE, whole or not at all"},
+};
+
+/* Our own results begin with a JSON object; what else is a log. */
+static nw_rc read_results(const char *path, struct nw_results *results)
+{
+    FILE *file = strcmp(path, "-") != 0 ? fopen(path, "r") : NULL;
+    int first = EOF;
+
+    if (file != NULL) {
+        do {
+            first = getc(file);
+        } while (first != EOF && isspace(first));
+        fclose(file);
+    }
+    return first == '{' ? nw_results_read(path, results) : nw_import_file(path, results);
+}
+
+static nw_rc print(FILE *stream, const struct nw_audit *audit, bool json)
+{
+    json_t *root;
+
+    if (!json)
+        return nw_report_audit(stream, audit);
+    NW_TRY(nw_audit_to_json(audit, &root));
+    const nw_rc rc = nw_json_print(stream, root);
+
+    json_decref(root);
+    return rc;
+}
+
+static nw_rc deliver(const struct audit_options *options, const struct nw_audit *audit)
+{
+    struct nw_atomic_file *file;
+
+    if (options->output == NULL) {
+        NW_TRY(print(stdout, audit, options->json));
+        return nw_cli_finish_stdout();
+    }
+    NW_TRY(nw_atomic_open(options->output, &file));
+    const nw_rc rc = print(nw_atomic_stream(file), audit, options->json);
+
+    if (rc != NW_OK) {
+        nw_atomic_abandon(file);
+        return nw_fail(rc, "%s: %s", options->output, nw_last_error()->text);
+    }
+    return nw_atomic_commit(file);
+}
+
+struct inputs {
+    struct nw_quote quote;
+    struct nw_results results;
+    struct nw_topo *topos[NW_OPTION_LIST_MAX];
+    size_t topo_count;
+};
+
+static nw_rc read_inputs(const struct audit_options *options, const struct nw_cli *cli,
+                         struct inputs *inputs)
+{
+    if (options->quote == NULL)
+        return nw_fail(NW_EUSAGE, "which quote? give --quote FILE; nodeworth quote init writes a "
+                                  "template");
+    NW_TRY(nw_quote_read(options->quote, &inputs->quote));
+    if (options->results.count + options->topos.count + (size_t)cli->positional_count == 0)
+        return nw_fail(NW_EUSAGE, "nothing to hold against the quote; give --results FILE "
+                                  "(results.jsonl or a log of nccl-tests) or --topo FILE");
+    for (size_t i = 0; i < options->results.count; i++)
+        NW_TRY(read_results(options->results.items[i], &inputs->results));
+    for (int i = 0; i < cli->positional_count; i++)
+        NW_TRY(read_results(cli->positional[i], &inputs->results));
+    for (size_t i = 0; i < options->topos.count; i++) {
+        NW_TRY(nw_topo_read_file(options->topos.items[i], &inputs->topos[i]));
+        inputs->topo_count = i + 1;
+    }
+    return NW_OK;
+}
+
+static void free_inputs(struct inputs *inputs)
+{
+    nw_results_free(&inputs->results);
+    for (size_t i = 0; i < inputs->topo_count; i++)
+        nw_topo_free(inputs->topos[i]);
+}
 
 int nw_cmd_audit(int argc, char **argv)
 {
-    (void)argc, (void)argv;
-    return nw_cli_fail(nw_fail(NW_ENOTSUP, "not written yet"));
+    struct audit_options options;
+    struct inputs inputs = {.topo_count = 0};
+    struct nw_audit audit = {.row_count = 0};
+    int exit_code = 0;
+    struct nw_cli cli = {
+        .arguments = "[RESULTS...]",
+        .doc = "Hold a vendor's quote against what was measured: claim by claim, with the physical "
+               "ceiling, what is normal, and likely causes of what is short.\v"
+               "Exit: 0 nothing is short, 1 a claim is short, 2 bad input, 3 nothing was measured.",
+        .rows = rows,
+        .row_count = sizeof rows / sizeof rows[0],
+        .target = &options,
+        .max_arguments = -1,
+    };
+    nw_rc rc = nw_cli_parse(&cli, argc, argv, true);
+
+    if (rc == NW_OK)
+        rc = read_inputs(&options, &cli, &inputs);
+    if (rc == NW_OK)
+        rc = nw_audit_make(&(struct nw_audit_input){.quote = &inputs.quote,
+                                                    .results = &inputs.results,
+                                                    .topos = inputs.topos,
+                                                    .topo_count = inputs.topo_count},
+                           &audit);
+    if (rc == NW_OK)
+        rc = deliver(&options, &audit);
+    if (rc == NW_OK)
+        exit_code = nw_audit_exit_code(&audit);
+    nw_audit_free(&audit);
+    free_inputs(&inputs);
+    return rc == NW_OK ? exit_code : nw_cli_fail(rc);
 }

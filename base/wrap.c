@@ -1,0 +1,80 @@
+#include "base/table.h"
+
+#include <stdint.h>
+#include <string.h>
+
+enum { PAGE_WIDTH = 100 };
+
+/* Bytes of the character at `text` (never past the end), its columns into *width_out. East Asian
+ * blocks from U+2E80 on are two columns wide (Unicode TR 11, simplified). */
+static size_t next_character(const char *text, int *width_out)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    const size_t expected = at[0] >= 0xF0 ? 4 : at[0] >= 0xE0 ? 3 : at[0] >= 0xC0 ? 2 : 1;
+    uint32_t code = expected == 1 ? at[0] : at[0] & (0x7Fu >> expected);
+    size_t length = 1;
+
+    while (length < expected && (at[length] & 0xC0) == 0x80)
+        code = code << 6 | (at[length++] & 0x3F);
+    *width_out = code >= 0x2E80 ? 2 : 1;
+    return length;
+}
+
+static int columns_of(const char *text)
+{
+    int columns = 0, width;
+
+    while (*text != '\0') {
+        text += next_character(text, &width);
+        columns += width;
+    }
+    return columns;
+}
+
+/* The piece that must not be broken: a word of narrow characters, or one wide character. */
+static size_t next_piece(const char *text, int *columns_out)
+{
+    size_t length = 0;
+    int columns = 0, width;
+
+    while (text[length] != '\0' && text[length] != ' ') {
+        const size_t step = next_character(text + length, &width);
+
+        if (width == 2 && length > 0)
+            break;
+        length += step;
+        columns += width;
+        if (width == 2)
+            break;
+    }
+    *columns_out = columns;
+    return length;
+}
+
+void nw_print_wrapped(FILE *stream, const char *first, const char *rest, const char *text)
+{
+    int column = columns_of(first), columns;
+    bool empty = true; /* nothing but the prefix is on the line */
+
+    fputs(first, stream);
+    while (*text != '\0') {
+        size_t blanks = strspn(text, " ");
+        const size_t length = next_piece(text + blanks, &columns);
+
+        if (length == 0)
+            break;
+        text += blanks;
+        if (empty)
+            blanks = 0;
+        if (!empty && column + (int)blanks + columns > PAGE_WIDTH) {
+            fprintf(stream, "\n%s", rest);
+            column = columns_of(rest);
+            blanks = 0;
+        }
+        fprintf(stream, "%*s%.*s", (int)blanks, "", (int)length, text);
+        column += (int)blanks + columns;
+        text += length;
+        empty = false;
+    }
+    fputc('\n', stream);
+}

@@ -1,0 +1,215 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "results/audit_private.h"
+
+static void machine_init(struct nw_machine *machine, const char *host, const char *source)
+{
+    *machine = (struct nw_machine){.gpu_count = -1, .gpu_memory_bytes = NAN, .ram_bytes = NAN};
+    snprintf(machine->host, sizeof machine->host, "%s", host);
+    snprintf(machine->source, sizeof machine->source, "%s", source);
+}
+
+static void take_gpu(struct nw_machine *machine, const struct nw_topo_node *gpu)
+{
+    if (gpu->model[0] != '\0' && machine->gpu_model[0] == '\0')
+        snprintf(machine->gpu_model, sizeof machine->gpu_model, "%s", gpu->model);
+    else if (gpu->model[0] != '\0' && strcmp(machine->gpu_model, gpu->model) != 0)
+        machine->gpus_differ = true;
+    if (gpu->memory_bytes > 0 && !((double)gpu->memory_bytes > machine->gpu_memory_bytes))
+        machine->gpu_memory_bytes = (double)gpu->memory_bytes;
+}
+
+static void machine_of_topo(const struct nw_topo *topo, const char *source,
+                            struct nw_machine *machine)
+{
+    machine_init(machine, topo->host, topo->source[0] != '\0' ? topo->source : source);
+    machine->topo = topo;
+    machine->has_io = (topo->gaps & NW_TOPO_NO_IO) == 0;
+    machine->restricted = (topo->gaps & NW_TOPO_RESTRICTED) != 0;
+    machine->core_count = topo->core_count;
+    machine->thread_count = topo->pu_count;
+    if (topo->memory_bytes > 0)
+        machine->ram_bytes = (double)topo->memory_bytes;
+    if (!machine->has_io)
+        return;
+    machine->gpu_count = nw_topo_count(topo, NW_NODE_GPU);
+    for (int i = 0; i < machine->gpu_count; i++)
+        take_gpu(machine, nw_topo_nth(topo, NW_NODE_GPU, i));
+}
+
+static bool is_gpu_run(const struct nw_context *context)
+{
+    return context->gpu_model[0] != '\0' || strcmp(context->backend, "nccl") == 0 ||
+           strncmp(context->tool, "nccl-tests", 10) == 0 ||
+           strncmp(context->tool, "rccl-tests", 10) == 0;
+}
+
+static void machine_of_host(const struct nw_context *context, const struct nw_host *host,
+                            const char *source, struct nw_machine *machine)
+{
+    const char *model = host->gpu_model[0] != '\0' ? host->gpu_model : context->gpu_model;
+
+    machine_init(machine, host->name, source);
+    snprintf(machine->gpu_model, sizeof machine->gpu_model, "%s", model);
+    /* A log counts the GPUs that took part; only our own runs count those that are there. */
+    if (context->source[0] == '\0')
+        machine->gpu_count = host->gpu_count;
+    if (is_gpu_run(context))
+        machine->gpu_count_seen = host->rank_count;
+    machine->core_count = host->core_count;
+    machine->thread_count = host->pu_count;
+    if (host->memory_bytes > 0)
+        machine->ram_bytes = (double)host->memory_bytes;
+    machine->simulated = context->simulated;
+}
+
+/* One entry a host: a topology knows more than a context, a context more than a log. */
+static void merge(struct nw_machine *kept, const struct nw_machine *other)
+{
+    struct nw_machine result = *kept;
+
+    if (kept->topo == NULL && other->topo != NULL) {
+        result = *other;
+        if (result.gpu_model[0] == '\0')
+            memcpy(result.gpu_model, kept->gpu_model, sizeof result.gpu_model);
+    } else {
+        if (result.gpu_model[0] == '\0')
+            memcpy(result.gpu_model, other->gpu_model, sizeof result.gpu_model);
+        if (result.gpu_count < 0)
+            result.gpu_count = other->gpu_count;
+        if (result.core_count == 0)
+            result.core_count = other->core_count;
+        if (result.thread_count == 0)
+            result.thread_count = other->thread_count;
+        if (isnan(result.ram_bytes))
+            result.ram_bytes = other->ram_bytes;
+    }
+    result.gpu_count_seen =
+        kept->gpu_count_seen > other->gpu_count_seen ? kept->gpu_count_seen : other->gpu_count_seen;
+    *kept = result;
+}
+
+static nw_rc add_machine(struct nw_audit_state *state, const struct nw_machine *machine)
+{
+    for (size_t i = 0; i < state->machine_count; i++) {
+        if (machine->host[0] != '\0' && strcmp(state->machines[i].host, machine->host) == 0) {
+            merge(&state->machines[i], machine);
+            return NW_OK;
+        }
+    }
+    struct nw_machine *machines =
+        realloc(state->machines, (state->machine_count + 1) * sizeof *machines);
+
+    if (machines == NULL)
+        return nw_fail(NW_ENOMEM, "no memory for %zu machines", state->machine_count + 1);
+    state->machines = machines;
+    machines[state->machine_count++] = *machine;
+    return NW_OK;
+}
+
+static nw_rc add_context_topologies(struct nw_audit_state *state, const struct nw_context *context,
+                                    const char *source)
+{
+    size_t index;
+    json_t *item;
+    struct nw_machine machine;
+
+    json_array_foreach(context->topology, index, item)
+    {
+        struct nw_topo *topo;
+        struct nw_topo **owned =
+            realloc(state->owned, (state->owned_count + 1) * sizeof(struct nw_topo *));
+
+        if (owned == NULL)
+            return nw_fail(NW_ENOMEM, "no memory for the topologies of a run");
+        state->owned = owned;
+        if (json_is_null(item))
+            continue;
+        NW_TRY(nw_topo_from_json(item, source, &topo));
+        owned[state->owned_count++] = topo;
+        machine_of_topo(topo, source, &machine);
+        machine.simulated = context->simulated;
+        NW_TRY(add_machine(state, &machine));
+    }
+    return NW_OK;
+}
+
+static nw_rc add_run(struct nw_audit_state *state, size_t run_index)
+{
+    const struct nw_context *context = &state->results->runs[run_index].context;
+    char source[256];
+    struct nw_machine machine;
+
+    if (context->source[0] != '\0')
+        snprintf(source, sizeof source, "%s", context->source);
+    else
+        snprintf(source, sizeof source, "run %zu", run_index + 1);
+    if (context->host_count > state->host_count)
+        state->host_count = context->host_count;
+    NW_TRY(add_context_topologies(state, context, source));
+    for (int i = 0; context->hosts != NULL && i < context->host_count; i++) {
+        machine_of_host(context, &context->hosts[i], source, &machine);
+        NW_TRY(add_machine(state, &machine));
+    }
+    if (context->hosts != NULL || context->gpu_model[0] == '\0')
+        return NW_OK;
+    /* A log that names its GPUs but not its hosts. */
+    machine_init(&machine, "", source);
+    snprintf(machine.gpu_model, sizeof machine.gpu_model, "%s", context->gpu_model);
+    if (context->host_count > 0 && context->rank_count > 0)
+        machine.gpu_count_seen = context->rank_count / context->host_count;
+    machine.simulated = context->simulated;
+    return add_machine(state, &machine);
+}
+
+nw_rc nw_audit_collect(const struct nw_audit_input *input, struct nw_audit_state *state)
+{
+    struct nw_machine machine;
+
+    state->quote = input->quote;
+    state->results = input->results;
+    for (size_t i = 0; i < input->topo_count; i++) {
+        machine_of_topo(input->topos[i], input->topos[i]->source, &machine);
+        NW_TRY(add_machine(state, &machine));
+    }
+    for (size_t i = 0; input->results != NULL && i < input->results->run_count; i++)
+        NW_TRY(add_run(state, i));
+    int named = 0;
+
+    for (size_t i = 0; i < state->machine_count; i++)
+        named += state->machines[i].host[0] != '\0' || state->machines[i].topo != NULL;
+    if (state->host_count < named)
+        state->host_count = named;
+    return NW_OK;
+}
+
+void nw_audit_collect_free(struct nw_audit_state *state)
+{
+    for (size_t i = 0; i < state->owned_count; i++)
+        nw_topo_free(state->owned[i]);
+    free(state->owned);
+    free(state->machines);
+}
+
+const char *nw_audit_gpu_model(const struct nw_audit_state *state)
+{
+    for (size_t i = 0; i < state->machine_count; i++)
+        if (state->machines[i].gpu_model[0] != '\0')
+            return state->machines[i].gpu_model;
+    return NULL;
+}
+
+int nw_audit_gpus_per_node(const struct nw_audit_state *state)
+{
+    int most = state->quote->gpu_count;
+
+    for (size_t i = 0; i < state->machine_count; i++)
+        if (state->machines[i].gpu_count > 0)
+            return state->machines[i].gpu_count;
+    for (size_t i = 0; i < state->machine_count; i++)
+        if (state->machines[i].gpu_count_seen > most)
+            most = state->machines[i].gpu_count_seen;
+    return most;
+}
