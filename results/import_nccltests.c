@@ -349,7 +349,8 @@ static nw_rc take_line(struct walk *walk, struct nw_slice line)
     if (first == '#') {
         text = nw_nt_trim((struct nw_slice){text.at + 1, text.length - 1});
         if (text.length == 0) {
-            walk->run.ranks_closed = walk->run.ranks_closed || walk->part == PART_RANKS;
+            if (walk->whole && walk->part == PART_RANKS)
+                walk->run.ranks_closed = true;
             return NW_OK;
         }
         NW_TRY(take_known(walk, text, &done));

@@ -30,13 +30,17 @@ static nw_rc set_hosts(const struct nw_nt_judge *judge, struct nw_context *conte
     return NW_OK;
 }
 
-static nw_rc set_plan(const struct nw_nt_run *run, struct nw_context *context)
+static nw_rc set_plan(const struct nw_nt_judge *judge, struct nw_context *context)
 {
-    if (!run->options_seen)
-        return NW_OK;
+    const struct nw_nt_run *run = judge->run;
+
     context->plan = json_object();
     if (context->plan == NULL)
         return nw_fail(NW_ENOMEM, "no memory for the options of a log");
+    if (strcmp(judge->reading.collective, "unknown") != 0)
+        NW_TRY(nw_json_set_text(context->plan, "collective", judge->reading.collective));
+    if (!run->options_seen)
+        return NW_OK;
     NW_TRY(nw_json_set_u64(context->plan, "min_bytes", run->min_bytes));
     NW_TRY(nw_json_set_u64(context->plan, "max_bytes", run->max_bytes));
     if (run->step > 0)
@@ -72,7 +76,7 @@ nw_rc nw_nt_set_context(const struct nw_nt_judge *judge)
     context->printed_average_bytes_per_s = run->average.value;
     context->complete = run->ended;
     NW_TRY(set_hosts(judge, context));
-    return set_plan(run, context);
+    return set_plan(judge, context);
 }
 
 /* --- records --- */
