@@ -1,7 +1,419 @@
+/* nodeworth run: measure, hold against the quote, predict, decide; one screen, report.txt,
+ * results.jsonl. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/units.h"
+#include "bench/agree.h"
+#include "bench/bench.h"
 #include "cli/cli.h"
+#include "cli/watch.h"
+#include "kernels/host_gemm.h"
+#include "model/request.h"
+#include "report/screen.h"
+#include "results/results.h"
+
+#define HOST_RATE_BUDGET_NS 0.5e9
+
+struct options {
+    struct nw_plan plan;
+    struct nw_model_request model;
+    const char *quote;
+};
+
+static const struct nw_option quote_rows[] = {
+    {.help = "The quote"},
+    {.name = "quote",
+     .argument = "FILE",
+     .type = NW_OPTION_TEXT,
+     .offset = offsetof(struct options, quote),
+     .help = "what the vendor promised (nodeworth quote init writes a template)"},
+};
+#define ROWS_MAX 96
+
+/* What a renter wants in a minute or two, where bench has other habits. */
+static const struct habit {
+    const char *name, *fallback, *help; /* help NULL: bench's */
+    int key;
+} quick[] = {
+    {.name = "minbytes", .key = 'b'},
+    {.name = "maxbytes", .key = 'e'},
+    {.name = "stepfactor",
+     .key = 'f',
+     .fallback = "4",
+     .help = "each size is N times the one before (4)"},
+    {.name = "cases", .fallback = "coll,scaling,pairs", .help = "coll, scaling, pairs (all three)"},
+    {.name = "collectives",
+     .fallback = "all_reduce,all_gather,reduce_scatter",
+     .help = "comma-separated, or all (all_reduce,all_gather,reduce_scatter)"},
+    {.name = "place", .fallback = "out", .help = "out (of place), in (place) or both (out)"},
+    {.name = "budget", .fallback = "0.1s", .help = "sampling time of one size (0.1s)"},
+    {.name = "out",
+     .key = 'o',
+     .help = "directory of results.jsonl and report.txt (nodeworth-DATE-TIME)"},
+    {.name = "json", .help = "one JSON object on standard output instead of the screen"},
+};
+
+static void adapt_row(struct nw_option *row, const struct habit *habit)
+{
+    row->key = habit->key;
+    if (habit->fallback != NULL)
+        row->fallback = habit->fallback;
+    if (habit->help != NULL)
+        row->help = habit->help;
+}
+
+static size_t build_rows(struct nw_option rows[ROWS_MAX])
+{
+    const size_t model = offsetof(struct options, model);
+    size_t count = nw_cli_embed(rows, nw_model_options, nw_model_option_count, model, true);
+    struct nw_option *plan_rows;
+
+    count += nw_cli_embed(rows + count, nw_price_options, nw_price_option_count, model, true);
+    count +=
+        nw_cli_embed(rows + count, quote_rows, sizeof quote_rows / sizeof *quote_rows, 0, true);
+    plan_rows = rows + count;
+    count += nw_cli_embed(plan_rows, nw_plan_rows, nw_plan_row_count,
+                          offsetof(struct options, plan), false);
+    for (size_t i = 0; i < nw_plan_row_count; i++)
+        for (size_t j = 0; j < sizeof quick / sizeof *quick; j++)
+            if (plan_rows[i].name != NULL && strcmp(plan_rows[i].name, quick[j].name) == 0)
+                adapt_row(&plan_rows[i], &quick[j]);
+    return count;
+}
+
+struct session {
+    struct options options;
+    struct nw_bench_status *status;
+    uint64_t began_ns;
+    double host_flop_per_s; /* of the slowest rank's core; NAN: not measured */
+    /* rank 0's */
+    struct nw_quote quote; /* when options.quote is set */
+    struct nw_results_writer *writer;
+    char directory[512], results_path[600], report_path[600];
+};
+
+/* ---- rank 0: the files ------------------------------------------------------------------------
+ */
+
+static nw_rc open_files(struct session *session, const struct options *options)
+{
+    if (options->plan.out_dir != NULL) {
+        snprintf(session->directory, sizeof session->directory, "%s", options->plan.out_dir);
+    } else {
+        const time_t now = time(NULL);
+        struct tm local;
+
+        strftime(session->directory, sizeof session->directory, "nodeworth-%Y%m%d-%H%M%S",
+                 localtime_r(&now, &local));
+    }
+    NW_TRY(nw_make_directory(session->directory));
+    snprintf(session->results_path, sizeof session->results_path, "%s/results.jsonl",
+             session->directory);
+    snprintf(session->report_path, sizeof session->report_path, "%s/report.txt",
+             session->directory);
+    return nw_results_create(session->results_path, false, &session->writer);
+}
+
+static nw_rc write_context(void *user, const struct nw_context *context)
+{
+    struct session *session = user;
+
+    return nw_results_write_context(session->writer, context);
+}
+
+static nw_rc write_record(void *user, const struct nw_record *record, bool kept)
+{
+    struct session *session = user;
+
+    return kept ? NW_OK : nw_results_write_record(session->writer, record);
+}
+
+static nw_rc write_finding(void *user, const struct nw_finding *finding)
+{
+    struct session *session = user;
+
+    return nw_results_write_finding(session->writer, finding);
+}
+
+static nw_rc close_results(struct session *session, bool complete)
+{
+    nw_rc rc = complete ? nw_results_write_end(session->writer) : NW_OK, closed;
+
+    closed = nw_results_close(session->writer);
+    session->writer = NULL;
+    return rc != NW_OK ? rc : closed;
+}
+
+/* ---- rank 0: the screen -----------------------------------------------------------------------
+ */
+
+struct verdict { /* owns everything but the strings */
+    struct nw_results results;
+    struct nw_audit audit;
+    struct nw_model model;
+    struct nw_steps steps;
+    struct nw_decision decision;
+    bool audited, modelled;
+    char compute_note[256], job_problem[1024];
+};
+
+static void free_verdict(struct verdict *verdict)
+{
+    nw_decision_free(&verdict->decision);
+    nw_steps_free(&verdict->steps);
+    if (verdict->modelled)
+        nw_model_close(&verdict->model);
+    if (verdict->audited)
+        nw_audit_free(&verdict->audit);
+    nw_results_free(&verdict->results);
+}
+
+/* What the user did not say about the machine, from what was found on it. */
+static void complete_request(struct session *session, const struct nw_context *context,
+                             struct verdict *verdict)
+{
+    struct nw_model_request *request = &session->options.model;
+    const struct nw_host *host = context->hosts;
+
+    if (request->tflops > 0 || request->gemm_tflops > 0 || request->gpu != NULL || host == NULL)
+        return;
+    if (host->gpu_count > 0 && host->gpu_model[0] != '\0') {
+        request->gpu = host->gpu_model;
+        return;
+    }
+    if (!isfinite(session->host_flop_per_s))
+        return;
+    request->gemm_tflops = session->host_flop_per_s / 1e12;
+    if (request->micro_batch == 0)
+        request->micro_batch = 1;
+    if (request->gpu_memory_bytes == 0 && host->rank_count > 0)
+        request->gpu_memory_bytes = host->memory_bytes / (uint64_t)host->rank_count;
+    snprintf(verdict->compute_note, sizeof verdict->compute_note,
+             "No GPU here: each rank is one CPU core, %.3g GFLOP/s of fp32 matrix products "
+             "(measured now, all ranks at once), with its share of the host's memory. For a GPU: "
+             "--gpu NAME or --tflops X.",
+             session->host_flop_per_s / 1e9);
+}
+
+static nw_rc judge_job(struct session *session, struct verdict *verdict)
+{
+    nw_rc rc;
+
+    if (session->options.quote != NULL)
+        nw_model_request_take_quote(&session->options.model, &session->quote);
+    complete_request(session, &verdict->results.runs[0].context, verdict);
+    rc = nw_model_open(&session->options.model, &verdict->results, &verdict->model);
+    verdict->modelled = rc == NW_OK;
+    if (rc == NW_OK)
+        rc = nw_predict_all(&verdict->model, &verdict->steps);
+    if (rc == NW_OK)
+        rc = nw_decide(&verdict->model, &verdict->decision);
+    if (rc != NW_OK && rc != NW_ENOMEM) {
+        snprintf(verdict->job_problem, sizeof verdict->job_problem, "%s", nw_last_error()->text);
+        return NW_OK;
+    }
+    return rc;
+}
+
+static nw_rc judge(struct session *session, struct verdict *verdict)
+{
+    NW_TRY(nw_results_read(session->results_path, &verdict->results));
+    if (verdict->results.run_count != 1)
+        return nw_fail(NW_EIO, "%s: %zu runs found where one was just written",
+                       session->results_path, verdict->results.run_count);
+    if (session->options.quote != NULL) {
+        const struct nw_audit_input input = {.quote = &session->quote,
+                                             .results = &verdict->results};
+
+        NW_TRY(nw_audit_make(&input, &verdict->audit));
+        verdict->audited = true;
+    }
+    return session->options.model.model != NULL ? judge_job(session, verdict) : NW_OK;
+}
+
+static nw_rc show(const struct session *session, const struct verdict *verdict)
+{
+    const bool predicted = verdict->modelled && verdict->job_problem[0] == '\0';
+    const struct nw_screen screen = {
+        .version = nw_version,
+        .run = &verdict->results.runs[0],
+        .elapsed_ns = (double)(nw_now_ns() - session->began_ns),
+        .audit = verdict->audited ? &verdict->audit : NULL,
+        .model = predicted ? &verdict->model : NULL,
+        .steps = predicted ? &verdict->steps : NULL,
+        .decision = predicted ? &verdict->decision : NULL,
+        .job_problem = verdict->job_problem[0] != '\0' ? verdict->job_problem : NULL,
+        .compute_note = verdict->compute_note[0] != '\0' ? verdict->compute_note : NULL,
+        .report_path = session->report_path,
+        .results_path = session->results_path,
+    };
+    struct nw_atomic_file *file;
+    nw_rc rc;
+
+    NW_TRY(nw_atomic_open(session->report_path, &file));
+    rc = nw_report_whole(nw_atomic_stream(file), &screen);
+    if (rc != NW_OK) {
+        nw_atomic_abandon(file);
+        return rc;
+    }
+    NW_TRY(nw_atomic_commit(file));
+    return session->options.plan.json ? nw_report_screen_json(stdout, &screen)
+                                      : nw_report_screen(stdout, &screen);
+}
+
+/* The exit code of what was found; the sentence of a failure is said. */
+static int finish(struct session *session)
+{
+    struct verdict verdict = {0};
+    nw_rc rc = judge(session, &verdict);
+    int exit_code;
+
+    if (rc == NW_OK)
+        rc = show(session, &verdict);
+    exit_code = rc != NW_OK       ? nw_cli_fail(rc)
+                : verdict.audited ? nw_audit_exit_code(&verdict.audit)
+                                  : 0;
+    free_verdict(&verdict);
+    return exit_code;
+}
+
+/* ---- a rank -----------------------------------------------------------------------------------
+ */
+
+/* Collective: all ranks compute at once, so that what they share shows; the slowest counts. */
+static nw_rc measure_host_rate(struct session *session, struct nw_comm *comm)
+{
+    const struct nw_model_request *request = &session->options.model;
+    struct nw_stats rate;
+    double *all;
+
+    session->host_flop_per_s = NAN;
+    if (request->model == NULL || request->tflops > 0 || request->gemm_tflops > 0 ||
+        request->gpu != NULL)
+        return NW_OK;
+    nw_bench_status_write(session->status, nw_now_ns() + 60000000000ull,
+                          "matrix products on the host");
+    all = calloc((size_t)comm->rank_count, sizeof *all);
+    NW_TRY(nw_agree(comm, all == NULL ? nw_fail(NW_ENOMEM, "out of memory for the compute rates")
+                                      : nw_host_gemm_rate(HOST_RATE_BUDGET_NS, &rate)));
+    NW_TRY(comm->ops->exchange(comm, &rate.median, sizeof rate.median, all));
+    session->host_flop_per_s = all[0];
+    for (int rank = 1; rank < comm->rank_count; rank++)
+        session->host_flop_per_s = fmin(session->host_flop_per_s, all[rank]);
+    free(all);
+    return NW_OK;
+}
+
+static nw_rc measure(struct session *session, struct nw_comm *comm)
+{
+    struct nw_bench_events events = {.status = session->status, .version = nw_version};
+    nw_rc rc = NW_OK;
+
+    if (comm->rank == 0) {
+        events.user = session;
+        events.on_context = write_context;
+        events.on_record = write_record;
+        events.on_finding = write_finding;
+        rc = open_files(session, &session->options);
+    }
+    NW_TRY(nw_agree(comm, rc));
+    NW_TRY(measure_host_rate(session, comm));
+    return nw_bench_run(&session->options.plan, comm, &events);
+}
+
+static int work(void *argument, void *status)
+{
+    struct session *session = argument;
+    struct nw_comm *comm;
+    bool reached_end;
+    int exit_code;
+    nw_rc rc = nw_mpi_start(NULL, NULL);
+
+    session->status = status;
+    if (rc == NW_OK)
+        rc = nw_comm_open_mpi(&comm);
+    if (rc != NW_OK)
+        return nw_cli_fail(rc);
+    rc = measure(session, comm);
+    reached_end = rc == NW_OK || rc == NW_EWRONG || rc == NW_ENOTSUP;
+    exit_code = nw_rc_exit_code(rc);
+    if (comm->rank == 0) {
+        if (rc != NW_OK)
+            nw_cli_fail(rc);
+        if (session->writer != NULL && close_results(session, reached_end) != NW_OK && rc == NW_OK)
+            exit_code = nw_cli_fail(NW_EIO);
+        else if (reached_end) {
+            const int found = finish(session);
+
+            exit_code = exit_code != 0 ? exit_code : found;
+        }
+    }
+    nw_bench_status_write(status, nw_now_ns() + 10000000000ull, "the end of MPI");
+    nw_comm_close(comm);
+    nw_mpi_stop();
+    nw_bench_status_write(status, 0, "");
+    return exit_code;
+}
+
+/* ---- the command ------------------------------------------------------------------------------
+ */
+
+/* Can the job be read, whatever its compute rate will be? */
+static nw_rc check_job(const struct nw_model_request *request)
+{
+    struct nw_model_request trial = *request;
+    struct nw_model model;
+
+    if (trial.tflops <= 0 && trial.gemm_tflops <= 0 && trial.gpu == NULL)
+        trial.gemm_tflops = 1;
+    NW_TRY(nw_model_open(&trial, NULL, &model));
+    nw_model_close(&model);
+    return NW_OK;
+}
+
+/* A job or a quote that cannot be read is said before anything is measured. */
+static nw_rc check_inputs(struct session *session)
+{
+    const struct options *options = &session->options;
+
+    NW_TRY(nw_plan_resolve(&session->options.plan));
+    if (strcmp(options->plan.backend, "mpi") != 0)
+        return nw_fail(NW_EUSAGE,
+                       "option --backend: run measures with mpi; the local double is for bench");
+    if (options->quote != NULL)
+        NW_TRY(nw_quote_read(options->quote, &session->quote));
+    return options->model.model != NULL ? check_job(&options->model) : NW_OK;
+}
 
 int nw_cmd_run(int argc, char **argv)
 {
-    (void)argc, (void)argv;
-    return nw_cli_fail(nw_fail(NW_ENOTSUP, "not written yet"));
+    struct nw_option rows[ROWS_MAX];
+    struct session session = {.began_ns = nw_now_ns()};
+    struct nw_cli cli = {
+        .doc = "Measure between the ranks of an mpirun, hold the result against a quote, predict a "
+               "training "
+               "step and decide whether a second node pays.\v"
+               "Writes DIR/results.jsonl (every record as it is measured) and DIR/report.txt (the "
+               "screen); "
+               "without --out, DIR is nodeworth-DATE-TIME here. Exit codes: 0 pass, 1 a claim is "
+               "short or data "
+               "is wrong, 2 bad input, 3 nothing could be measured, 4 a rank died or hung.",
+        .rows = rows,
+        .row_count = build_rows(rows),
+        .target = &session.options,
+    };
+    const bool speaks = nw_cli_launch_rank() <= 0;
+    nw_rc rc = nw_cli_parse(&cli, argc, argv, speaks);
+
+    if (rc == NW_OK)
+        rc = check_inputs(&session);
+    if (rc != NW_OK)
+        return speaks ? nw_cli_fail(rc) : nw_rc_exit_code(rc);
+    return nw_cli_watch(work, &session, argc, argv);
 }

@@ -167,6 +167,7 @@ nw_rc nw_report_pairs(FILE *stream, const struct nw_run *run)
 nw_rc nw_report_findings(FILE *stream, const struct nw_findings *findings, size_t most)
 {
     size_t printed = 0;
+    char first[256];
 
     for (int severity = NW_FINDING_FAIL; severity >= NW_FINDING_INFO; severity--)
         for (size_t i = 0; i < findings->count; i++) {
@@ -176,11 +177,13 @@ nw_rc nw_report_findings(FILE *stream, const struct nw_findings *findings, size_
                 continue;
             if (printed++ >= most)
                 continue;
-            fprintf(stream, "%2zu  %s%s: %s\n", printed,
-                    finding->severity == NW_FINDING_FAIL ? "FAIL " : "",
-                    finding->where != NULL ? finding->where : "", finding->text);
+            snprintf(first, sizeof first, "%2zu  %s%s%s", printed,
+                     finding->severity == NW_FINDING_FAIL ? "FAIL " : "",
+                     finding->where != NULL ? finding->where : "",
+                     finding->where != NULL && finding->where[0] != '\0' ? ": " : "");
+            nw_print_wrapped(stream, first, "    ", finding->text);
             if (finding->remedy != NULL)
-                fprintf(stream, "    Do: %s\n", finding->remedy);
+                nw_print_wrapped(stream, "    Do: ", "    ", finding->remedy);
         }
     if (printed > most)
         fprintf(stream, "    (%zu more in results.jsonl)\n", printed - most);

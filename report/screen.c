@@ -1,0 +1,180 @@
+#include "report/screen.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/table.h"
+#include "base/units.h"
+#include "report/audit_text.h"
+#include "report/measured_text.h"
+#include "report/model_text.h"
+
+enum { FINDINGS_SHOWN = 5 };
+
+/* "nodeworth 0.1.0 · 2 nodes × 8 ranks · no GPU found: Open MPI v4.1.4 on host memory · 12 s · 240
+ * records" */
+static void print_title(FILE *stream, const struct nw_screen *screen)
+{
+    const struct nw_context *context = &screen->run->context;
+    const struct nw_host *host = context->hosts;
+    const int library_length = (int)strcspn(context->library, ","); /* "Open MPI v4.1.4" */
+    char elapsed[32];
+
+    fprintf(stream, "nodeworth %s · %d node%s × %d rank%s", screen->version, context->host_count,
+            context->host_count == 1 ? "" : "s",
+            context->host_count > 0 ? context->rank_count / context->host_count
+                                    : context->rank_count,
+            context->rank_count == context->host_count ? "" : "s");
+    if (host != NULL && host->gpu_count > 0)
+        fprintf(stream, " · %d × %s found, not measured: %.*s on host memory", host->gpu_count,
+                host->gpu_model[0] != '\0' ? host->gpu_model : "GPU", library_length,
+                context->library);
+    else
+        fprintf(stream, " · %s: host memory over %.*s",
+                host != NULL && host->gpu_count == 0 ? "no GPU found" : "GPUs unknown",
+                library_length, context->library);
+    fprintf(stream, " · %s · %zu records%s\n", nw_format_ns(elapsed, screen->elapsed_ns),
+            screen->run->record_count, context->simulated ? " · SIMULATED, no measurement" : "");
+}
+
+static nw_rc print_findings(FILE *stream, const struct nw_run *run)
+{
+    struct nw_findings all = {0};
+    nw_rc rc = nw_findings_copy(&all, &run->context.findings);
+
+    for (size_t i = 0; rc == NW_OK && i < run->record_count; i++)
+        if (run->records[i].rc != NW_OK)
+            rc = nw_findings_copy(&all, &run->records[i].warnings);
+    if (rc == NW_OK && all.count > 0) {
+        fprintf(stream, "\nFindings\n");
+        rc = nw_report_findings(stream, &all, FINDINGS_SHOWN);
+    }
+    nw_findings_free(&all);
+    return rc;
+}
+
+/* "1.31 [1.2, 1.4] s" */
+static void format_step(char *text, size_t size, const struct nw_step *step)
+{
+    char middle[32], low[32], high[32];
+
+    snprintf(text, size, "%s [%s, %s]", nw_format_ns(middle, step->step_ns),
+             nw_format_ns(low, step->low_ns), nw_format_ns(high, step->high_ns));
+}
+
+static void format_memory(char *text, size_t size, const struct nw_step *step, uint64_t card_bytes)
+{
+    const double gib = 1024.0 * 1024 * 1024;
+    char used[32], card[32];
+
+    nw_format_sig(used, step->memory.total_bytes / gib, 3);
+    if (card_bytes > 0)
+        snprintf(text, size, "%s of %s GiB", used,
+                 nw_format_sig(card, (double)card_bytes / gib, 3));
+    else
+        snprintf(text, size, "%s GiB", used);
+}
+
+static void add_choice(struct nw_table *table, const struct nw_model *model,
+                       const struct nw_choice *choice)
+{
+    char nodes[16], memory[80], step[112], rate[32], cost[32], efficiency[32] = "";
+
+    snprintf(nodes, sizeof nodes, "%d", choice->node_count);
+    if (!choice->predicted) {
+        nw_table_row(table, (const char *[]){nodes, "–", "–",
+                                             choice->pays == NW_PAYS_UNFIT     ? "does not fit"
+                                             : choice->pays == NW_PAYS_UNKNOWN ? "not measured"
+                                                                               : "not predicted",
+                                             "–", "–", "–"});
+        return;
+    }
+    format_memory(memory, sizeof memory, &choice->strong, model->platform.memory_bytes);
+    format_step(step, sizeof step, &choice->strong);
+    if (isfinite(choice->efficiency))
+        snprintf(efficiency, sizeof efficiency, "%.0f %%", 100 * choice->efficiency);
+    nw_format_sig(cost, choice->cost_per_billion_tokens, 3);
+    nw_table_row(table, (const char *[]){nodes, choice->strong.strategy->name, memory, step,
+                                         nw_format_count(rate, choice->strong.tokens_per_s),
+                                         efficiency, cost});
+}
+
+static nw_rc print_choices(FILE *stream, const struct nw_screen *screen)
+{
+    const struct nw_terms *terms = &screen->model->terms;
+    char cost_title[64];
+    const struct nw_column columns[] = {
+        {"Nodes", NW_RIGHT},       {"fastest that fits", NW_LEFT}, {"memory per GPU", NW_RIGHT},
+        {"step [95 %]", NW_RIGHT}, {"tokens/s", NW_RIGHT},         {"efficiency", NW_RIGHT},
+        {cost_title, NW_RIGHT}};
+    struct nw_table *table;
+
+    if (isfinite(terms->price_per_node_hour))
+        snprintf(cost_title, sizeof cost_title, "%.20s / 10^9 tokens",
+                 terms->currency[0] != '\0' ? terms->currency : "cost");
+    else
+        snprintf(cost_title, sizeof cost_title, "node-hours / 10^9 tokens");
+    NW_TRY(nw_table_open(columns, sizeof columns / sizeof *columns, &table));
+    for (size_t i = 0; i < screen->decision->count; i++)
+        add_choice(table, screen->model, &screen->decision->choices[i]);
+    return nw_table_print(table, stream);
+}
+
+static nw_rc print_job(FILE *stream, const struct nw_screen *screen)
+{
+    char sentence[1024];
+
+    fputc('\n', stream);
+    if (screen->job_problem != NULL) {
+        nw_print_wrapped(stream, "Step of the job: not predicted: ", "    ", screen->job_problem);
+        return NW_OK;
+    }
+    if (screen->model == NULL) {
+        fprintf(stream,
+                "Step of a job, second node: not asked (--model NAME; nodeworth list models)\n");
+        return NW_OK;
+    }
+    NW_TRY(nw_report_job(stream, screen->model));
+    if (screen->compute_note != NULL)
+        nw_print_wrapped(stream, "", "", screen->compute_note);
+    NW_TRY(print_choices(stream, screen));
+    fputc('\n', stream);
+    nw_print_wrapped(
+        stream, "", "",
+        nw_report_sentence(sentence, sizeof sentence, screen->model, screen->decision));
+    fprintf(stream, "%s
+", nw_report_pays_rule(sentence, sizeof sentence, screen->model));
+    return NW_OK;
+}
+
+nw_rc nw_report_screen(FILE *stream, const struct nw_screen *screen)
+{
+    print_title(stream, screen);
+    fprintf(stream, "\nMeasured (time of the slowest rank)\n");
+    NW_TRY(nw_report_measured(stream, screen->run));
+    NW_TRY(nw_report_pairs(stream, screen->run));
+    if (screen->audit != NULL) {
+        fputc('\n', stream);
+        NW_TRY(nw_report_audit_table(stream, screen->audit));
+    }
+    NW_TRY(print_findings(stream, screen->run));
+    NW_TRY(print_job(stream, screen));
+    if (screen->report_path != NULL)
+        fprintf(stream, "\n%s   %s\n", screen->report_path, screen->results_path);
+    return NW_OK;
+}
+
+nw_rc nw_report_whole(FILE *stream, const struct nw_screen *screen)
+{
+    NW_TRY(nw_report_screen(stream, screen));
+    if (screen->audit != NULL) {
+        fprintf(stream, "\n---- The quote, claim by claim\n\n");
+        NW_TRY(nw_report_audit(stream, screen->audit));
+    }
+    if (screen->model == NULL || screen->job_problem != NULL)
+        return NW_OK;
+    fprintf(stream, "\n---- The step, strategy by strategy\n\n");
+    NW_TRY(nw_report_predict(stream, screen->model, screen->steps));
+    fprintf(stream, "\n---- The decision\n\n");
+    return nw_report_decide(stream, screen->model, screen->decision);
+}
