@@ -1,0 +1,228 @@
+#include "model_support.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+
+static void near(double value, double expected, double tolerance, const char *what)
+{
+    cr_expect(lt(dbl, fabs(value - expected), tolerance * fabs(expected) + 1e-6),
+              "%s: %.12g instead of %.12g", what, value, expected);
+}
+
+static struct nw_curves curves_at(double intra, double inter)
+{
+    struct nw_results results = {0};
+    struct nw_run *run = nw_results_add_run(&results);
+    struct nw_curves curves = {0};
+
+    add_group(run, 8, 1, 5e3, intra);
+    add_group(run, 16, 2, 20e3, inter);
+    cr_assert(eq(int, nw_curves_add(&curves, &results, 8), NW_OK));
+    nw_results_free(&results);
+    return curves;
+}
+
+static struct nw_step predict(const struct nw_job *job, const struct nw_platform *platform,
+                              const struct nw_strategy *strategy, int nodes, int ranks)
+{
+    const struct nw_layout layout = {
+        .node_count = nodes, .rank_count = ranks, .base_rank_count = ranks};
+    struct nw_step step;
+
+    cr_assert(eq(int, nw_predict(job, platform, strategy, &layout, NULL, &step), NW_OK), "%s",
+              nw_last_error()->text);
+    return step;
+}
+
+static struct nw_job llama(void)
+{
+    struct nw_job job = {.sequence = 4096,
+                         .micro_batch = 2,
+                         .global_batch = 128,
+                         .precision = &nw_precisions[1],
+                         .optimizer = &nw_optimizers[0],
+                         .gradient_bytes = 2,
+                         .flash = true,
+                         .tokens = NAN};
+
+    cr_assert(eq(int, nw_transformer_find("llama-2-7b", &job.net), NW_OK));
+    return job;
+}
+
+/* Rajbhandari et al. 2020, section 7: 2Ψ, 2Ψ, 3Ψ elements; ZeRO-2 reduces in every micro-batch. The
+ * ring sends (n-1)/n of it. */
+Test(step, communication_volumes_are_those_of_the_papers)
+{
+    static const struct {
+        const char *strategy;
+        double once, each; /* Ψ per step, per micro-batch */
+    } cases[] = {{"ddp", 2, 0}, {"zero1", 2, 0}, {"zero2", 1, 1}, {"zero3", 0, 3}, {"fsdp", 0, 3}};
+    struct nw_curves curves = curves_at(300e9, 50e9);
+    const struct nw_platform platform = platform_on(&curves, 400, 8);
+    const struct nw_job job = llama();
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct nw_step step =
+            predict(&job, &platform, strategy_named(cases[i].strategy), 2, 16);
+
+        cr_expect(eq(u64, step.micro_batch_count, 4));
+        near(step.traffic.bytes_sent,
+             (cases[i].once + 4 * cases[i].each) * 2 * 6738415616.0 * 15 / 16, 1e-9,
+             cases[i].strategy);
+    }
+    nw_curves_free(&curves);
+}
+
+Test(step, computation_is_flops_over_rate_and_recomputation_one_more_forward)
+{
+    struct nw_curves curves = curves_at(300e9, 50e9);
+    const struct nw_platform platform = platform_on(&curves, 400, 8);
+    struct nw_job job = llama();
+    const struct nw_flops flops = nw_transformer_flops(&job.net, 8 * 4096, 4096, true);
+    const double forward = 32 * flops.layer_forward;
+    const double all =
+        forward + 32 * flops.layer_backward + flops.head_forward + flops.head_backward;
+    const double plain = predict(&job, &platform, strategy_named("fsdp"), 2, 16).compute_ns;
+
+    near(plain, all / 400e12 * 1e9, 1e-9, "plain");
+    job.recompute = true;
+    near(predict(&job, &platform, strategy_named("fsdp"), 2, 16).compute_ns,
+         (all + forward) / 400e12 * 1e9, 1e-9, "recomputed");
+    nw_curves_free(&curves);
+}
+
+Test(step, optimizer_time_is_its_memory_traffic)
+{
+    struct nw_curves curves = curves_at(300e9, 50e9);
+    struct nw_platform platform = platform_on(&curves, 400, 8);
+    const struct nw_job job = llama();
+
+    platform.hbm_bytes_per_s = 3e12;
+    near(predict(&job, &platform, strategy_named("ddp"), 1, 8).optimizer_ns,
+         28 * 6738415616.0 / (3e12 * 0.85) * 1e9, 1e-9, "whole");
+    near(predict(&job, &platform, strategy_named("zero1"), 1, 8).optimizer_ns,
+         28 * 6738415616.0 / 8 / (3e12 * 0.85) * 1e9, 1e-9, "an eighth");
+    nw_curves_free(&curves);
+}
+
+static void check_order(const struct nw_step *step)
+{
+    const double slack = 1 + 1e-9;
+
+    cr_assert(le(dbl, step->full_overlap_ns, step->step_ns * slack));
+    cr_assert(le(dbl, step->step_ns, step->no_overlap_ns * slack));
+    cr_assert(le(dbl, step->low_ns, step->step_ns * slack));
+    cr_assert(ge(dbl, step->high_ns * slack, step->step_ns));
+    cr_assert(ge(dbl, step->hidden_ns, -1e-3));
+    cr_assert(ge(dbl, step->exposed_ns, 0));
+    cr_assert(ge(dbl, step->step_ns * slack, step->compute_ns));
+    cr_assert(lt(dbl, fabs(step->exposed_ns + step->hidden_ns - step->communication_ns),
+                 1e-6 * step->communication_ns + 1));
+}
+
+/* Random jobs: one rank has no communication; more bandwidth is never slower; an infinitely fast
+ * wire leaves the computation. */
+Test(step, properties_of_random_jobs)
+{
+    struct nw_curves slow = curves_at(20e9, 1e9), fast = curves_at(100e9, 30e9);
+    struct nw_curves infinite = curves_at(1e24, 1e24);
+    uint64_t seed = 11;
+
+    for (size_t i = 0; i < infinite.count; i++)
+        for (size_t p = 0; p < infinite.items[i].point_count; p++)
+            infinite.items[i].points[p] =
+                (struct nw_curve_point){infinite.items[i].points[p].bytes, 1e-6, 1e-6, 1e-6};
+    for (size_t i = 0; i < infinite.count; i++)
+        infinite.items[i].alpha_ns = infinite.items[i].beta_ns_per_byte = 0;
+    for (int i = 0; i < 200; i++) {
+        const struct nw_job job = random_job(&seed);
+        const double tflops = random_between(&seed, 0.05, 1000);
+        const struct nw_strategy *strategy = &nw_strategies[i % (int)nw_strategy_count];
+        const struct nw_platform on_slow = platform_on(&slow, tflops, 8);
+        const struct nw_platform on_fast = platform_on(&fast, tflops, 8);
+        const struct nw_platform on_infinite = platform_on(&infinite, tflops, 8);
+
+        for (int nodes = 1; nodes <= 2; nodes++) {
+            const struct nw_step a = predict(&job, &on_slow, strategy, nodes, 8 * nodes);
+            const struct nw_step b = predict(&job, &on_fast, strategy, nodes, 8 * nodes);
+            const struct nw_step c = predict(&job, &on_infinite, strategy, nodes, 8 * nodes);
+
+            check_order(&a);
+            check_order(&b);
+            cr_assert(le(dbl, b.step_ns, a.step_ns * (1 + 1e-9)), "%s", strategy->name);
+            near(c.step_ns, c.compute_ns, 1e-6, strategy->name);
+            near(a.compute_ns, b.compute_ns, 1e-9, "computation does not know the wire");
+        }
+        const struct nw_step alone = predict(&job, &on_slow, strategy, 1, 1);
+
+        cr_assert(eq(dbl, alone.communication_ns, 0));
+        cr_assert(eq(dbl, alone.traffic.bytes_sent, 0));
+        near(alone.step_ns, alone.compute_ns, 1e-12, "alone");
+    }
+    nw_curves_free(&slow);
+    nw_curves_free(&fast);
+    nw_curves_free(&infinite);
+}
+
+/* Twice the time per byte and per operation is twice the step: nothing hides a unit. */
+Test(step, scales_with_the_units)
+{
+    uint64_t seed = 5;
+    struct nw_curves once = curves_at(100e9, 30e9), twice = curves_at(50e9, 15e9);
+
+    for (size_t i = 0; i < twice.count; i++)
+        for (size_t p = 0; p < twice.items[i].point_count; p++) {
+            struct nw_curve_point *to = &twice.items[i].points[p];
+
+            *to = once.items[i].points[p];
+            to->time_ns *= 2, to->low_ns *= 2, to->high_ns *= 2;
+            twice.items[i].alpha_ns = 2 * once.items[i].alpha_ns;
+            twice.items[i].beta_ns_per_byte = 2 * once.items[i].beta_ns_per_byte;
+        }
+    for (int i = 0; i < 50; i++) {
+        const struct nw_job job = random_job(&seed);
+        const struct nw_strategy *strategy = &nw_strategies[i % (int)nw_strategy_count];
+        const struct nw_platform a = platform_on(&once, 100, 8), b = platform_on(&twice, 50, 8);
+
+        near(predict(&job, &b, strategy, 2, 16).step_ns,
+             2 * predict(&job, &a, strategy, 2, 16).step_ns, 1e-9, strategy->name);
+    }
+    nw_curves_free(&once);
+    nw_curves_free(&twice);
+}
+
+Test(step, batch_is_dealt_evenly_or_refused)
+{
+    struct nw_curves curves = curves_at(300e9, 50e9);
+    const struct nw_platform platform = platform_on(&curves, 400, 8);
+    struct nw_job job = llama();
+    const struct nw_layout layout = {.node_count = 2, .rank_count = 16, .base_rank_count = 16};
+    struct nw_step step;
+
+    job.global_batch = 96; /* 6 per GPU: two at a time, three times */
+    job.micro_batch = 4;   /* does not divide 6: 3 does */
+    step = predict(&job, &platform, strategy_named("fsdp"), 2, 16);
+    cr_expect(eq(u64, step.micro_batch, 3));
+    cr_expect(eq(u64, step.micro_batch_count, 2));
+    job.global_batch = 100;
+    cr_expect(eq(int, nw_predict(&job, &platform, strategy_named("fsdp"), &layout, NULL, &step),
+                 NW_EUSAGE));
+    cr_expect(ne(ptr, strstr(nw_last_error()->text, "a multiple of 16"), NULL));
+    nw_curves_free(&curves);
+}
+
+/* A bucketed all-reduce behind the backward pass shows only its tail; without room it shows all. */
+Test(step, ddp_hides_buckets_behind_the_backward_pass)
+{
+    struct nw_curves curves = curves_at(300e9, 50e9);
+    const struct nw_job job = llama();
+    const struct nw_platform slow_gpu = platform_on(&curves, 40, 8);
+    const struct nw_platform fast_gpu = platform_on(&curves, 1e6, 8);
+    const struct nw_step behind = predict(&job, &slow_gpu, strategy_named("ddp"), 2, 16);
+    const struct nw_step bare = predict(&job, &fast_gpu, strategy_named("ddp"), 2, 16);
+
+    cr_expect(lt(dbl, behind.exposed_ns, 0.05 * behind.communication_ns));
+    cr_expect(gt(dbl, bare.exposed_ns, 0.99 * bare.communication_ns));
+    cr_expect(ge(dbl, behind.traffic.calls, 200)); /* tensors of 32 layers above 25 MiB each */
+    nw_curves_free(&curves);
+}
