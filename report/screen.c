@@ -142,8 +142,7 @@ static nw_rc print_job(FILE *stream, const struct nw_screen *screen)
     nw_print_wrapped(
         stream, "", "",
         nw_report_sentence(sentence, sizeof sentence, screen->model, screen->decision));
-    fprintf(stream, "%s
-", nw_report_pays_rule(sentence, sizeof sentence, screen->model));
+    fprintf(stream, "%s\n", nw_report_pays_rule(sentence, sizeof sentence, screen->model));
     return NW_OK;
 }
 
