@@ -1,5 +1,6 @@
-/* NW_CLONES before a function: compiled for AVX-512, AVX2 and the baseline, chosen when the program
- * is loaded. Not under sanitizers, whose runtimes are not up yet when the choice is made.
+/* Private to kernels/. NW_CLONES before a function: compiled for AVX-512, AVX2 and the baseline,
+ * chosen when the program is loaded. Not under sanitizers, whose runtimes are not up yet when the
+ * choice is made.
  */
 #ifndef NW_KERNELS_CLONES_H
 #define NW_KERNELS_CLONES_H
