@@ -5,12 +5,12 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "report/topo_text_parts.h"
 
 enum {
     MODEL_MIN = 12,
     MODEL_MAX = 34,
-    LINKED_GPUS = 16, /* more are said in words only */
-    LINE_WIDTH = 100,
+    MODELS_SHOWN = 7,
     FINDING_INDENT = 9, /* "warning  " */
 };
 
@@ -214,7 +214,7 @@ static int model_width(const struct tree *tree)
         link = larger(link, (int)strlen(row->link));
         detail = larger(detail, (int)strlen(row->detail));
     }
-    width = LINE_WIDTH - name - link - detail - (int)strlen("0000:00:00.0") - 5;
+    width = NW_TOPO_TEXT_WIDTH - name - link - detail - (int)strlen("0000:00:00.0") - 5;
     return width < MODEL_MIN ? MODEL_MIN : width > MODEL_MAX ? MODEL_MAX : width;
 }
 
@@ -269,51 +269,44 @@ static const char *plural(int count)
     return count == 1 ? "" : "s";
 }
 
-/* Adds text to a line, on a new line where it would not fit. */
-static void print_word(FILE *stream, const char *word, int indent, int *column)
+/* Nodes from `from` on that are GPUs of this model. */
+static int count_model(const struct nw_topo *topo, int from, const char *model)
 {
-    const int length = (int)strlen(word);
+    int count = 0;
 
-    if (*column > indent && *column + 1 + length > LINE_WIDTH) {
-        fprintf(stream, "\n%*s", indent, "");
-        *column = indent;
-    } else if (*column > indent) {
-        fputc(' ', stream);
-        ++*column;
-    }
-    fputs(word, stream);
-    *column += length;
+    for (int i = from; i < (int)topo->node_count; i++)
+        count += topo->nodes[i].kind == NW_NODE_GPU && strcmp(topo->nodes[i].model, model) == 0;
+    return count;
 }
 
-/* "8 GPUs (8 × NVIDIA H200), 8 NICs, 1 disk"; models in order of appearance. */
+/* "8 GPUs (8 × NVIDIA H200), 8 NICs, 1 disk"; models in order of appearance, six at most. */
 static void print_devices(FILE *stream, const struct nw_topo *topo)
 {
     const int gpus = nw_topo_count(topo, NW_NODE_GPU), nics = nw_topo_count(topo, NW_NODE_NIC),
               disks = nw_topo_count(topo, NW_NODE_DISK);
     char word[96];
-    int column = 0, told = 0;
+    int column = 0, told = 0, models = 0;
 
     snprintf(word, sizeof word, "%d GPU%s%s", gpus, plural(gpus), gpus > 0 ? "" : ",");
-    print_word(stream, word, 0, &column);
-    for (int i = 0; i < gpus; i++) {
-        const char *model = nw_topo_nth(topo, NW_NODE_GPU, i)->model;
-        int same = 0, before = 0;
+    nw_topo_text_word(stream, word, 0, &column);
+    for (int i = 0; i < (int)topo->node_count && told < gpus; i++) {
+        const char *model = topo->nodes[i].model;
+        const int same = topo->nodes[i].kind == NW_NODE_GPU ? count_model(topo, i, model) : 0;
 
-        for (int other = 0; other < gpus; other++)
-            if (strcmp(nw_topo_nth(topo, NW_NODE_GPU, other)->model, model) == 0) {
-                before += other < i;
-                same++;
-            }
-        if (before > 0)
-            continue;
+        if (same == 0 || same < count_model(topo, 0, model))
+            continue; /* no GPU, or told already */
+        if (++models == MODELS_SHOWN) {
+            nw_topo_text_word(stream, "and others),", 0, &column);
+            break;
+        }
+        snprintf(word, sizeof word, "%s%d × %.60s%s", told == 0 ? "(" : "", same,
+                 model[0] != '\0' ? model : "unknown model", told + same == gpus ? ")," : ",");
         told += same;
-        snprintf(word, sizeof word, "%s%d × %.60s%s", told == same ? "(" : "", same,
-                 model[0] != '\0' ? model : "unknown model", told == gpus ? ")," : ",");
-        print_word(stream, word, 0, &column);
+        nw_topo_text_word(stream, word, 0, &column);
     }
     snprintf(word, sizeof word, "%d NIC%s, %d disk%s\n\n", nics, plural(nics), disks,
              plural(disks));
-    print_word(stream, word, 0, &column);
+    nw_topo_text_word(stream, word, 0, &column);
 }
 
 static void print_summary(FILE *stream, const struct nw_topo *topo)
@@ -338,112 +331,6 @@ static void print_summary(FILE *stream, const struct nw_topo *topo)
     print_devices(stream, topo);
 }
 
-/* The GPUs that links of this kind join, in order; the first LINKED_GPUS of them. */
-static nw_rc linked_gpus(const struct nw_topo *topo, nw_link_kind kind, int gpus[LINKED_GPUS],
-                         int *count_out)
-{
-    bool *linked = calloc(topo->node_count, sizeof *linked);
-    int count = 0;
-
-    if (linked == NULL)
-        return nw_fail(NW_ENOMEM, "out of memory for the links between GPUs");
-    for (size_t i = 0; i < topo->link_count; i++)
-        if (topo->links[i].kind == kind)
-            linked[topo->links[i].a] = linked[topo->links[i].b] = true;
-    for (int i = 0; i < (int)topo->node_count && count < LINKED_GPUS; i++)
-        if (linked[i] && topo->nodes[i].kind == NW_NODE_GPU)
-            gpus[count++] = i;
-    free(linked);
-    *count_out = count;
-    return NW_OK;
-}
-
-/* One link stands for all pairs when every pair has one of the same rate. */
-static const struct nw_topo_link *uniform_link(const struct nw_topo *topo, nw_link_kind kind,
-                                               const int *gpus, int count)
-{
-    const struct nw_topo_link *one = NULL;
-
-    for (int i = 0; i < count; i++)
-        for (int j = i + 1; j < count; j++) {
-            const struct nw_topo_link *link = nw_topo_link_between(topo, kind, gpus[i], gpus[j]);
-
-            if (link == NULL || (one != NULL && link->bytes_per_s != one->bytes_per_s))
-                return NULL;
-            one = link;
-        }
-    return one;
-}
-
-static nw_rc print_link_matrix(FILE *stream, const struct nw_topo *topo, nw_link_kind kind,
-                               const int *gpus, int count)
-{
-    struct nw_column columns[LINKED_GPUS + 1] = {{"GB/s one way", NW_LEFT}};
-    char cells[LINKED_GPUS][32];
-    const char *row[LINKED_GPUS + 1];
-    struct nw_table *table;
-
-    for (int i = 0; i < count; i++)
-        columns[i + 1] = (struct nw_column){topo->nodes[gpus[i]].name, NW_RIGHT};
-    NW_TRY(nw_table_open(columns, (size_t)count + 1, &table));
-    for (int i = 0; i < count; i++) {
-        row[0] = topo->nodes[gpus[i]].name;
-        for (int j = 0; j < count; j++) {
-            const struct nw_topo_link *link = nw_topo_link_between(topo, kind, gpus[i], gpus[j]);
-
-            row[j + 1] = link != NULL ? nw_format_gb_per_s(cells[j], link->bytes_per_s) : "–";
-        }
-        nw_table_row(table, row);
-    }
-    return nw_table_print(table, stream);
-}
-
-static nw_rc print_links(FILE *stream, const struct nw_topo *topo, nw_link_kind kind)
-{
-    const struct nw_topo_link *link;
-    int gpus[LINKED_GPUS], count = 0;
-    char rate[32];
-
-    NW_TRY(linked_gpus(topo, kind, gpus, &count));
-    if (count < 2)
-        return NW_OK;
-    link = uniform_link(topo, kind, gpus, count);
-    if (link == NULL) {
-        fprintf(stream, "\n%s between GPUs:\n", nw_link_kind_title(kind));
-        return print_link_matrix(stream, topo, kind, gpus, count);
-    }
-    fprintf(stream, "\n%s: every pair of %s to %s has %s GB/s one way", nw_link_kind_title(kind),
-            topo->nodes[gpus[0]].name, topo->nodes[gpus[count - 1]].name,
-            nw_format_gb_per_s(rate, link->bytes_per_s));
-    if (link->lane_count > 0)
-        fprintf(stream, " (%d links)", link->lane_count);
-    fputs("\n", stream);
-    return NW_OK;
-}
-
-static void print_affinity(FILE *stream, const struct nw_topo *topo)
-{
-    const int total = nw_topo_count(topo, NW_NODE_GPU);
-    int column = 2, done = 0;
-
-    for (int i = 0; i < (int)topo->node_count; i++) {
-        nw_path path = NW_PATH_MACHINE;
-        const int nic =
-            topo->nodes[i].kind == NW_NODE_GPU ? nw_topo_nearest(topo, i, NW_NODE_NIC, &path) : -1;
-        char word[160];
-
-        if (nic < 0)
-            continue;
-        if (done++ == 0)
-            fputs("\nnearest NIC of each GPU, and what joins them:\n  ", stream);
-        snprintf(word, sizeof word, "%s: %s (%s)%s", topo->nodes[i].name, topo->nodes[nic].name,
-                 nw_path_key(path), done < total ? "," : "");
-        print_word(stream, word, 2, &column);
-    }
-    if (done > 0)
-        fputs("\n", stream);
-}
-
 /* "warning: text" and the remedy below it, broken at blanks. */
 static void print_sentence(FILE *stream, const char *start, const char *text)
 {
@@ -452,11 +339,11 @@ static void print_sentence(FILE *stream, const char *start, const char *text)
 
     fputs(start, stream);
     while (*rest != '\0') {
-        char word[LINE_WIDTH];
+        char word[NW_TOPO_TEXT_WIDTH];
         const size_t length = strcspn(rest, " ");
 
         snprintf(word, sizeof word, "%.*s", (int)length, rest);
-        print_word(stream, word, FINDING_INDENT, &column);
+        nw_topo_text_word(stream, word, FINDING_INDENT, &column);
         rest += length + (rest[length] == ' ');
     }
     fputs("\n", stream);
@@ -483,9 +370,7 @@ nw_rc nw_report_topo(FILE *stream, const struct nw_topo *topo)
 {
     print_summary(stream, topo);
     NW_TRY(print_tree(stream, topo));
-    NW_TRY(print_links(stream, topo, NW_LINK_NVLINK));
-    NW_TRY(print_links(stream, topo, NW_LINK_XGMI));
-    print_affinity(stream, topo);
+    NW_TRY(nw_topo_text_links(stream, topo));
     print_findings(stream, &topo->findings);
     if (ferror(stream))
         return nw_fail(NW_EIO, "the topology could not be written");

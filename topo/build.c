@@ -2,7 +2,6 @@
  * NUMA node it is near; which bridges are worth keeping. */
 #include "topo/read.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,26 +1,8 @@
 #include "topo/classify.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* PCI classes: PCI Code and ID Assignment Specification, 1.1. */
-enum {
-    CLASS_VGA = 0x0300,
-    CLASS_3D = 0x0302,
-    CLASS_DISPLAY = 0x0380,     /* AMD MI200 */
-    CLASS_ACCELERATOR = 0x1200, /* AMD MI300 */
-    CLASS_INFINIBAND = 0x0207,
-    CLASS_INFINIBAND_OLD = 0x0c06, /* ConnectX-2 and -3 */
-    CLASS_WIRELESS = 0x0280,
-    CLASS_BRIDGE_OTHER = 0x0680, /* NVSwitch */
-    CLASS_COPROCESSOR = 0x0b40,
-    VENDOR_NVIDIA = 0x10de,
-    VENDOR_AMD = 0x1002,
-    VENDOR_AMAZON = 0x1d0f,
-    VENDOR_CRAY = 0x17db,
-};
 
 static bool starts_with(const char *text, const char *prefix)
 {
@@ -36,7 +18,7 @@ static bool is_console(const struct nw_raw_object *object)
                                         0x515e /* ES1000 */, 0x5969 /* ES1000 */};
 
     for (size_t i = 0; i < sizeof consoles / sizeof *consoles; i++)
-        if (object->pci_vendor == VENDOR_AMD && object->pci_device == consoles[i])
+        if (object->pci_vendor == NW_PCI_VENDOR_AMD && object->pci_device == consoles[i])
             return true;
     return false;
 }
@@ -62,11 +44,11 @@ static bool is_gpu(const struct nw_raw *raw, const struct nw_device *device)
             return true;
     if (is_console(object))
         return false;
-    if (object->pci_vendor == VENDOR_NVIDIA)
-        return class_id == CLASS_VGA || class_id == CLASS_3D;
-    return object->pci_vendor == VENDOR_AMD &&
-           (class_id == CLASS_VGA || class_id == CLASS_3D || class_id == CLASS_DISPLAY ||
-            class_id == CLASS_ACCELERATOR);
+    if (object->pci_vendor == NW_PCI_VENDOR_NVIDIA)
+        return class_id == NW_PCI_CLASS_VGA || class_id == NW_PCI_CLASS_3D;
+    return object->pci_vendor == NW_PCI_VENDOR_AMD &&
+           (class_id == NW_PCI_CLASS_VGA || class_id == NW_PCI_CLASS_3D ||
+            class_id == NW_PCI_CLASS_DISPLAY || class_id == NW_PCI_CLASS_ACCELERATOR);
 }
 
 static bool has_osdev(const struct nw_raw *raw, const struct nw_device *device, nw_osdev osdev)
@@ -104,9 +86,10 @@ static bool is_worth_telling(const struct nw_raw_object *object)
     case 0x12:
         return true;
     default:
-        return object->pci_class == CLASS_COPROCESSOR ||
-               object->pci_class == CLASS_INFINIBAND_OLD ||
-               (object->pci_class == CLASS_BRIDGE_OTHER && object->pci_vendor == VENDOR_NVIDIA);
+        return object->pci_class == NW_PCI_CLASS_COPROCESSOR ||
+               object->pci_class == NW_PCI_CLASS_INFINIBAND_OLD ||
+               (object->pci_class == NW_PCI_CLASS_BRIDGE_OTHER &&
+                object->pci_vendor == NW_PCI_VENDOR_NVIDIA);
     }
 }
 
@@ -119,7 +102,7 @@ static bool is_nic(const struct nw_raw *raw, const struct nw_device *device, boo
     if (has_osdev(raw, device, NW_OSDEV_NETWORK) || has_osdev(raw, device, NW_OSDEV_RDMA))
         return true;
     return !any_network && object->type == NW_RAW_PCI &&
-           (object->pci_class >> 8 == 0x02 || object->pci_class == CLASS_INFINIBAND_OLD);
+           (object->pci_class >> 8 == 0x02 || object->pci_class == NW_PCI_CLASS_INFINIBAND_OLD);
 }
 
 /* --- the list --- */

@@ -4,6 +4,25 @@
 
 #include "topo/read.h"
 
+/* PCI classes: PCI Code and ID Assignment Specification, 1.1. */
+enum {
+    NW_PCI_CLASS_VGA = 0x0300,
+    NW_PCI_CLASS_3D = 0x0302,
+    NW_PCI_CLASS_DISPLAY = 0x0380,     /* AMD MI200 */
+    NW_PCI_CLASS_ACCELERATOR = 0x1200, /* AMD MI300 */
+    NW_PCI_CLASS_ETHERNET = 0x0200,
+    NW_PCI_CLASS_INFINIBAND = 0x0207,
+    NW_PCI_CLASS_INFINIBAND_OLD = 0x0c06, /* ConnectX-2 and -3 */
+    NW_PCI_CLASS_WIRELESS = 0x0280,
+    NW_PCI_CLASS_BRIDGE_OTHER = 0x0680, /* NVSwitch */
+    NW_PCI_CLASS_COPROCESSOR = 0x0b40,
+    NW_PCI_VENDOR_NVIDIA = 0x10de,
+    NW_PCI_VENDOR_AMD = 0x1002,
+    NW_PCI_VENDOR_AMAZON = 0x1d0f,
+    NW_PCI_VENDOR_CRAY = 0x17db,
+    NW_PCI_VENDOR_MELLANOX = 0x15b3,
+};
+
 struct nw_device {
     nw_node_kind kind; /* GPU, NIC, DISK, PCI */
     int object;        /* the PCI device, or the OS device itself where it has none */

@@ -176,8 +176,9 @@ void nw_describe_pci(const struct nw_raw *raw, int object, char *text, size_t si
         vendor = nw_raw_info(raw, object, "PCIVendor");
     if (vendor == NULL)
         vendor = "";
-    if (pci->pci_vendor == 0x10de && (device == NULL || device[0] == '\0'))
-        device = pci->pci_class == 0x0680 ? "NVSwitch" : nvidia_product(pci->pci_device);
+    if (pci->pci_vendor == NW_PCI_VENDOR_NVIDIA && (device == NULL || device[0] == '\0'))
+        device = pci->pci_class == NW_PCI_CLASS_BRIDGE_OTHER ? "NVSwitch"
+                                                             : nvidia_product(pci->pci_device);
     if (device != NULL && device[0] != '\0')
         snprintf(line, sizeof line, "%.60s %.180s", vendor, device);
     else
@@ -273,21 +274,26 @@ static const char *fabric_of(const struct nw_raw *raw, const struct nw_device *d
     const struct nw_raw_object *object = &raw->objects[device->object];
     const char *rdma = osdev_name(raw, device, NW_OSDEV_RDMA);
     const char *network = osdev_name(raw, device, NW_OSDEV_NETWORK);
-    const bool infiniband = object->pci_class == 0x0207 || object->pci_class == 0x0c06 ||
+    const bool infiniband = object->pci_class == NW_PCI_CLASS_INFINIBAND ||
+                            object->pci_class == NW_PCI_CLASS_INFINIBAND_OLD ||
                             has_infiniband_address(raw, device);
 
-    if (object->pci_vendor == 0x17db)
+    if (object->pci_vendor == NW_PCI_VENDOR_CRAY)
         return "cxi"; /* HPE Slingshot */
     for (size_t i = 0; i < sizeof by_name / sizeof *by_name && rdma != NULL; i++)
         if (strncmp(rdma, by_name[i].prefix, strlen(by_name[i].prefix)) == 0)
             return by_name[i].fabric;
-    if (rdma != NULL && object->pci_vendor == 0x1d0f)
+    if (rdma != NULL && object->pci_vendor == NW_PCI_VENDOR_AMAZON)
         return "efa";
     if (infiniband)
         return "infiniband";
     if (rdma != NULL)
-        return object->pci_vendor == 0x15b3 && object->pci_class == 0x0200 ? "roce" : "";
-    if (object->pci_class == 0x0280 || (network != NULL && strncmp(network, "wl", 2) == 0))
+        return object->pci_vendor == NW_PCI_VENDOR_MELLANOX &&
+                       object->pci_class == NW_PCI_CLASS_ETHERNET
+                   ? "roce"
+                   : "";
+    if (object->pci_class == NW_PCI_CLASS_WIRELESS ||
+        (network != NULL && strncmp(network, "wl", 2) == 0))
         return "wifi";
     return "ethernet";
 }

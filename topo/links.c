@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/classify.h"
 #include "topo/link.h"
 
 /* NVLink generation by product; the matrices carry rates only. Sources: NVIDIA's architecture white
@@ -50,7 +51,8 @@ static bool is_switch(const struct nw_raw *raw, int object)
         return false;
     at = &raw->objects[object];
     return strcmp(at->subtype, "NVSwitch") == 0 ||
-           (at->type == NW_RAW_PCI && at->pci_vendor == 0x10de && at->pci_class == 0x0680);
+           (at->type == NW_RAW_PCI && at->pci_vendor == NW_PCI_VENDOR_NVIDIA &&
+            at->pci_class == NW_PCI_CLASS_BRIDGE_OTHER);
 }
 
 static uint64_t smaller(uint64_t a, uint64_t b)

@@ -159,11 +159,45 @@ static nw_rc read_osdev_type(struct nw_reading *reading, const char *value,
     return NW_OK;
 }
 
+/* "0xf...f,0x0000ffff,,0x0": groups of 32 bits, highest first; an empty one is 0. Checked here, as
+ * hwloc_bitmap_sscanf asserts what it expects (2.9 aborts on ",0x1"). */
+static bool is_bitmap(const char *text)
+{
+    enum { MAX_GROUPS = 4096 };
+    int groups = 0;
+
+    if (strncmp(text, "0xf...f", 7) == 0) {
+        text += 7;
+        if (*text == '\0')
+            return true;
+        if (*text++ != ',')
+            return false;
+    }
+    for (;;) {
+        const size_t length = strcspn(text, ",");
+        const bool last = text[length] == '\0';
+
+        if (length == 0 && (groups == 0 || last))
+            return false;
+        if (length > 0 && (strncmp(text, "0x", 2) != 0 || length < 3 || length > 10 ||
+                           strspn(text + 2, "0123456789abcdefABCDEF") != length - 2))
+            return false;
+        if (++groups > MAX_GROUPS)
+            return false;
+        if (last)
+            return true;
+        text += length + 1;
+    }
+}
+
 static nw_rc read_set(struct nw_reading *reading, const char *attribute, const char *value,
                       hwloc_bitmap_t *set_out)
 {
-    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    hwloc_bitmap_t set;
 
+    if (!is_bitmap(value))
+        return nw_reading_bad(reading, attribute, value, "a bitmap like 0x0000ffff,0xffffffff");
+    set = hwloc_bitmap_alloc();
     if (set == NULL)
         return nw_fail(NW_ENOMEM, "out of memory for %s", attribute);
     if (hwloc_bitmap_sscanf(set, value) != 0) {

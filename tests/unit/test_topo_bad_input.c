@@ -54,6 +54,10 @@ Test(topo_bad_input, is_refused_with_a_reason)
          "local_memory"},
         {OPEN "<object type=\"NUMANode\" os_index=\"1x\"/>\n" DONE, "os_index|1x"},
         {OPEN "<object type=\"NUMANode\" nodeset=\"all\"/>\n" DONE, "nodeset|all"},
+        {OPEN "<object type=\"NUMANode\" nodeset=\",0x1\"/>\n" DONE, "m.xml:4|nodeset|,0x1"},
+        {OPEN "<object type=\"NUMANode\" nodeset=\"0x1,\"/>\n" DONE, "nodeset"},
+        {OPEN "<object type=\"NUMANode\" cpuset=\"0x123456789\"/>\n" DONE, "cpuset|bitmap"},
+        {OPEN "<object type=\"NUMANode\" cpuset=\"\"/>\n" DONE, "cpuset"},
         {OPEN "<object type=\"Bridge\" bridge_type=\"2-1\"/>\n" DONE, "bridge_type|2-1"},
         {OPEN
          "</object><distances2 type=\"OSDev\" nbobjs=\"0\" name=\"NVLinkBandwidth\"/></topology>",

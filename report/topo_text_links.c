@@ -1,0 +1,141 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/table.h"
+#include "base/units.h"
+#include "report/topo_text_parts.h"
+
+enum {
+    LINKED_GPUS = 16, /* of a matrix */
+    PLACED_GPUS = 64, /* in the list of nearest NICs */
+};
+
+/* Adds text to a line, on a new line where it would not fit. */
+void nw_topo_text_word(FILE *stream, const char *word, int indent, int *column)
+{
+    const int length = (int)strlen(word);
+
+    if (*column > indent && *column + 1 + length > NW_TOPO_TEXT_WIDTH) {
+        fprintf(stream, "\n%*s", indent, "");
+        *column = indent;
+    } else if (*column > indent) {
+        fputc(' ', stream);
+        ++*column;
+    }
+    fputs(word, stream);
+    *column += length;
+}
+
+/* The GPUs that links of this kind join, in order; the first LINKED_GPUS of them. */
+static nw_rc linked_gpus(const struct nw_topo *topo, nw_link_kind kind, int gpus[LINKED_GPUS],
+                         int *count_out)
+{
+    bool *linked = calloc(topo->node_count, sizeof *linked);
+    int count = 0;
+
+    if (linked == NULL)
+        return nw_fail(NW_ENOMEM, "out of memory for the links between GPUs");
+    for (size_t i = 0; i < topo->link_count; i++)
+        if (topo->links[i].kind == kind)
+            linked[topo->links[i].a] = linked[topo->links[i].b] = true;
+    for (int i = 0; i < (int)topo->node_count && count < LINKED_GPUS; i++)
+        if (linked[i] && topo->nodes[i].kind == NW_NODE_GPU)
+            gpus[count++] = i;
+    free(linked);
+    *count_out = count;
+    return NW_OK;
+}
+
+/* One link stands for all pairs when every pair has one of the same rate. */
+static const struct nw_topo_link *uniform_link(const struct nw_topo *topo, nw_link_kind kind,
+                                               const int *gpus, int count)
+{
+    const struct nw_topo_link *one = NULL;
+
+    for (int i = 0; i < count; i++)
+        for (int j = i + 1; j < count; j++) {
+            const struct nw_topo_link *link = nw_topo_link_between(topo, kind, gpus[i], gpus[j]);
+
+            if (link == NULL || (one != NULL && link->bytes_per_s != one->bytes_per_s))
+                return NULL;
+            one = link;
+        }
+    return one;
+}
+
+static nw_rc print_link_matrix(FILE *stream, const struct nw_topo *topo, nw_link_kind kind,
+                               const int *gpus, int count)
+{
+    struct nw_column columns[LINKED_GPUS + 1] = {{"GB/s one way", NW_LEFT}};
+    char cells[LINKED_GPUS][32];
+    const char *row[LINKED_GPUS + 1];
+    struct nw_table *table;
+
+    for (int i = 0; i < count; i++)
+        columns[i + 1] = (struct nw_column){topo->nodes[gpus[i]].name, NW_RIGHT};
+    NW_TRY(nw_table_open(columns, (size_t)count + 1, &table));
+    for (int i = 0; i < count; i++) {
+        row[0] = topo->nodes[gpus[i]].name;
+        for (int j = 0; j < count; j++) {
+            const struct nw_topo_link *link = nw_topo_link_between(topo, kind, gpus[i], gpus[j]);
+
+            row[j + 1] = link != NULL ? nw_format_gb_per_s(cells[j], link->bytes_per_s) : "–";
+        }
+        nw_table_row(table, row);
+    }
+    return nw_table_print(table, stream);
+}
+
+static nw_rc print_links(FILE *stream, const struct nw_topo *topo, nw_link_kind kind)
+{
+    const struct nw_topo_link *link;
+    int gpus[LINKED_GPUS], count = 0;
+    char rate[32];
+
+    NW_TRY(linked_gpus(topo, kind, gpus, &count));
+    if (count < 2)
+        return NW_OK;
+    link = uniform_link(topo, kind, gpus, count);
+    if (link == NULL) {
+        fprintf(stream, "\n%s between GPUs:\n", nw_link_kind_title(kind));
+        return print_link_matrix(stream, topo, kind, gpus, count);
+    }
+    fprintf(stream, "\n%s: every pair of %s to %s has %s GB/s one way", nw_link_kind_title(kind),
+            topo->nodes[gpus[0]].name, topo->nodes[gpus[count - 1]].name,
+            nw_format_gb_per_s(rate, link->bytes_per_s));
+    if (link->lane_count > 0)
+        fprintf(stream, " (%d links)", link->lane_count);
+    fputs("\n", stream);
+    return NW_OK;
+}
+
+static void print_affinity(FILE *stream, const struct nw_topo *topo)
+{
+    const int total = nw_topo_count(topo, NW_NODE_GPU);
+    int column = 2, done = 0;
+
+    for (int i = 0; i < (int)topo->node_count && done < PLACED_GPUS; i++) {
+        nw_path path = NW_PATH_MACHINE;
+        const int nic =
+            topo->nodes[i].kind == NW_NODE_GPU ? nw_topo_nearest(topo, i, NW_NODE_NIC, &path) : -1;
+        char word[160];
+
+        if (nic < 0)
+            continue;
+        if (done++ == 0)
+            fputs("\nnearest NIC of each GPU, and what joins them:\n  ", stream);
+        snprintf(word, sizeof word, "%s: %s (%s)%s", topo->nodes[i].name, topo->nodes[nic].name,
+                 nw_path_key(path), done < total ? "," : "");
+        nw_topo_text_word(stream, word, 2, &column);
+    }
+    if (done > 0)
+        fputs("\n", stream);
+}
+
+nw_rc nw_topo_text_links(FILE *stream, const struct nw_topo *topo)
+{
+    NW_TRY(print_links(stream, topo, NW_LINK_NVLINK));
+    NW_TRY(print_links(stream, topo, NW_LINK_XGMI));
+    print_affinity(stream, topo);
+    return NW_OK;
+}

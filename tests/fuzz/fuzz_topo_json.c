@@ -1,0 +1,46 @@
+/* Topology JSON: whatever is accepted must survive a round trip and be printable. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/topo_text.h"
+#include "topo/topo.h"
+
+static void print_away(const struct nw_topo *topo)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *stream = open_memstream(&text, &length);
+
+    if (stream == NULL)
+        return;
+    (void)nw_report_topo(stream, topo);
+    fclose(stream);
+    free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    json_error_t error;
+    json_t *root = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES, &error);
+    json_t *first = NULL, *second = NULL;
+    struct nw_topo *topo = NULL, *copy = NULL;
+
+    if (root == NULL)
+        return 0;
+    if (nw_topo_from_json(root, "fuzz", &topo) == NW_OK) {
+        if (nw_topo_to_json(topo, &first) != NW_OK ||
+            nw_topo_from_json(first, "again", &copy) != NW_OK ||
+            nw_topo_to_json(copy, &second) != NW_OK || !json_equal(first, second))
+            abort();
+        print_away(topo);
+    }
+    json_decref(first);
+    json_decref(second);
+    json_decref(root);
+    nw_topo_free(topo);
+    nw_topo_free(copy);
+    return 0;
+}
