@@ -28,7 +28,6 @@ nw_rc nw_table_open(const struct nw_column *columns, size_t count, struct nw_tab
     table->column_count = count;
     scols_table_set_termforce(table->columns, SCOLS_TERMFORCE_ALWAYS);
     scols_table_set_termwidth(table->columns, TABLE_WIDTH);
-    scols_table_enable_minout(table->columns, 1); /* no blanks at line ends */
     for (size_t i = 0; i < count; i++) {
         const int flags = columns[i].align == NW_RIGHT  ? SCOLS_FL_RIGHT
                           : columns[i].align == NW_WRAP ? SCOLS_FL_WRAP
@@ -86,32 +85,122 @@ void nw_table_tree_row(struct nw_table *table, int parent, const char *const *ce
     table->rc = add_row(table, parent >= 0 ? table->lines[parent] : NULL, cells);
 }
 
+static const char *cell_text(struct libscols_line *line, size_t column)
+{
+    struct libscols_cell *cell = scols_line_get_cell(line, column);
+    const char *text = cell != NULL ? scols_cell_get_data(cell) : NULL;
+
+    return text != NULL ? text : "";
+}
+
+static bool is_wrapped(const struct nw_table *table, size_t column)
+{
+    return scols_column_is_wrap(scols_table_get_column(table->columns, column));
+}
+
+/* Columns that the title and the widest cell need; a tree draws two more a level. */
+static int width_of(const struct nw_table *table, size_t column)
+{
+    struct libscols_column *scols = scols_table_get_column(table->columns, column);
+    const char *title = scols_cell_get_data(scols_column_get_header(scols));
+    int widest = title != NULL ? nw_text_width(title) : 0;
+
+    for (size_t i = 0; i < table->line_count; i++) {
+        int width = nw_text_width(cell_text(table->lines[i], column));
+
+        for (struct libscols_line *up = scols_line_get_parent(table->lines[i]);
+             up != NULL && column == 0; up = scols_line_get_parent(up))
+            width += 2;
+        if (width > widest)
+            widest = width;
+    }
+    return widest;
+}
+
+static nw_rc wrap_column(struct nw_table *table, size_t index, int width)
+{
+    struct libscols_column *column = scols_table_get_column(table->columns, index);
+
+    scols_column_set_wrapfunc(column, scols_wrapnl_chunksize, scols_wrapnl_nextchunk, NULL);
+    scols_column_set_safechars(column, "\n");
+    for (size_t i = 0; i < table->line_count; i++) {
+        char *text = nw_text_wrap(cell_text(table->lines[i], index), width);
+
+        if (text == NULL || scols_line_refer_data(table->lines[i], index, text) != 0) {
+            free(text);
+            return nw_fail(NW_ENOMEM, "no memory for a table cell");
+        }
+    }
+    return NW_OK;
+}
+
+/* libsmartcols would cut words where the column ends: the texts of the columns that wrap are broken
+ * between words here, within what the others leave. */
+static nw_rc wrap_columns(struct nw_table *table)
+{
+    int left = TABLE_WIDTH - (int)table->column_count + 1, wrapped = 0;
+
+    for (size_t i = 0; i < table->column_count; i++) {
+        wrapped += is_wrapped(table, i);
+        left -= is_wrapped(table, i) ? 0 : width_of(table, i);
+    }
+    for (size_t i = 0; i < table->column_count && wrapped > 0; i++)
+        if (is_wrapped(table, i))
+            NW_TRY(wrap_column(table, i, left / wrapped > 8 ? left / wrapped : 8));
+    return NW_OK;
+}
+
 /* libsmartcols measures and escapes by the locale's character set: in the C locale "–" would come
  * out as \xe2\x80\x93. Our texts are UTF-8 whatever the locale says. */
-static nw_rc print_in_utf8(struct nw_table *table, FILE *stream)
+static nw_rc print_in_utf8(struct nw_table *table, char **text_out)
 {
     const bool utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     const locale_t ours = utf8 ? (locale_t)0 : newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     const locale_t before = ours != (locale_t)0 ? uselocale(ours) : (locale_t)0;
-
-    errno = 0;
-    scols_table_set_stream(table->columns, stream);
-    const bool failed = scols_print_table(table->columns) != 0 || ferror(stream);
-    const int error = errno;
+    const bool failed = scols_print_table_to_string(table->columns, text_out) != 0;
 
     if (ours != (locale_t)0) {
         uselocale(before);
         freelocale(ours);
     }
-    if (failed)
+    return failed ? nw_fail(NW_ENOMEM, "no memory to print a table") : NW_OK;
+}
+
+/* Without the blanks that libsmartcols leaves behind short cells. */
+static nw_rc write_lines(const char *text, FILE *stream)
+{
+    errno = 0;
+    while (*text != '\0') {
+        const size_t line = strcspn(text, "\n");
+        size_t length = line;
+
+        while (length > 0 && text[length - 1] == ' ')
+            length--;
+        fprintf(stream, "%.*s\n", (int)length, text);
+        text += line + (text[line] == '\n');
+    }
+    if (ferror(stream))
         return nw_fail(NW_EIO, "a table could not be written: %s",
-                       error != 0 ? strerror(error) : "the output failed");
+                       errno != 0 ? strerror(errno) : "the output failed");
     return NW_OK;
+}
+
+static nw_rc print(struct nw_table *table, FILE *stream)
+{
+    char *text = NULL;
+
+    NW_TRY(table->rc);
+    NW_TRY(wrap_columns(table));
+    NW_TRY(print_in_utf8(table, &text));
+    const nw_rc rc = write_lines(text != NULL ? text : "", stream);
+
+    free(text);
+    return rc;
 }
 
 nw_rc nw_table_print(struct nw_table *table, FILE *stream)
 {
-    const nw_rc rc = table->rc != NW_OK ? table->rc : print_in_utf8(table, stream);
+    const nw_rc rc = print(table, stream);
 
     nw_table_free(table);
     return rc;

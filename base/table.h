@@ -42,6 +42,12 @@ void nw_table_free(struct nw_table *table);                 /* accepts NULL */
  * wide characters count two and may be broken between. */
 void nw_print_wrapped(FILE *stream, const char *first, const char *rest, const char *text);
 
+/* Columns that a text takes on a terminal. */
+int nw_text_width(const char *text);
+/* The text with newlines between words where a line would be wider than `width`; a longer word is
+ * broken. Control characters become blanks. Caller frees; NULL: out of memory. */
+char *nw_text_wrap(const char *text, int width);
+
 /* May colour be used on this stream? A terminal, and NO_COLOR not set. */
 bool nw_colour_wanted(FILE *stream);
 

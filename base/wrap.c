@@ -1,6 +1,7 @@
 #include "base/table.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { PAGE_WIDTH = 100 };
@@ -20,7 +21,7 @@ static size_t next_character(const char *text, int *width_out)
     return length;
 }
 
-static int columns_of(const char *text)
+int nw_text_width(const char *text)
 {
     int columns = 0, width;
 
@@ -53,7 +54,7 @@ static size_t next_piece(const char *text, int *columns_out)
 
 void nw_print_wrapped(FILE *stream, const char *first, const char *rest, const char *text)
 {
-    int column = columns_of(first), columns;
+    int column = nw_text_width(first), columns;
     bool empty = true; /* nothing but the prefix is on the line */
 
     fputs(first, stream);
@@ -68,7 +69,7 @@ void nw_print_wrapped(FILE *stream, const char *first, const char *rest, const c
             blanks = 0;
         if (!empty && column + (int)blanks + columns > PAGE_WIDTH) {
             fprintf(stream, "\n%s", rest);
-            column = columns_of(rest);
+            column = nw_text_width(rest);
             blanks = 0;
         }
         fprintf(stream, "%*s%.*s", (int)blanks, "", (int)length, text);
@@ -77,4 +78,41 @@ void nw_print_wrapped(FILE *stream, const char *first, const char *rest, const c
         empty = false;
     }
     fputc('\n', stream);
+}
+
+char *nw_text_wrap(const char *text, int width)
+{
+    /* At most one newline goes before every byte. */
+    char *wrapped = malloc(2 * strlen(text) + 1), *to = wrapped;
+    int column = 0, piece, step_width;
+
+    while (wrapped != NULL && *text != '\0') {
+        const size_t blanks = strspn(text, " ");
+        const size_t length = next_piece(text + blanks, &piece);
+
+        if (column > 0 && column + (int)blanks + piece > width) {
+            *to++ = '\n';
+            column = 0;
+        } else {
+            to = mempcpy(to, text, blanks);
+            column += (int)blanks;
+        }
+        text += blanks;
+        for (const char *end = text + length; text < end;) {
+            const size_t step = next_character(text, &step_width);
+
+            if (column > 0 && column + step_width > width) {
+                *to++ = '\n';
+                column = 0;
+            }
+            to = mempcpy(to, text, step);
+            if ((unsigned char)to[-1] < 0x20)
+                to[-1] = ' ';
+            column += step_width;
+            text += step;
+        }
+    }
+    if (wrapped != NULL)
+        *to = '\0';
+    return wrapped;
 }

@@ -45,7 +45,7 @@ static void add_row(struct nw_table *table, const struct nw_audit_row *row)
         snprintf(expected, sizeof expected, "%s" DASH "%s", rate(low, row->expected_low),
                  rate(high, row->expected_high));
     if (is_rate && isfinite(row->measured) && row->quoted > 0)
-        snprintf(share, sizeof share, "%.0f %%", 100 * row->measured / row->quoted);
+        snprintf(share, sizeof share, "%.0f %%", 100 * row->measured / row->quoted / row->part);
     measured_cell(measured, sizeof measured, row);
     nw_table_row(table, (const char *[]){row->claim, row->quoted_text, ceiling, expected, measured,
                                          share, nw_audit_verdict_text(row->verdict)});
@@ -91,6 +91,8 @@ static void say_causes(FILE *stream, const struct nw_audit_row *row)
 {
     char text[600];
 
+    if (row->causes.count > 0)
+        fprintf(stream, "    Likely:\n");
     for (size_t i = 0; i < row->causes.count; i++) {
         const struct nw_finding *cause = &row->causes.items[i];
 
@@ -106,11 +108,10 @@ static void say_row(FILE *stream, const struct nw_audit *audit, const struct nw_
 
     measured_cell(measured, sizeof measured, row);
     if (row->verdict == NW_AUDIT_SHORT)
-        snprintf(text, sizeof text, "%s: %.140s found, %s quoted (%.80s:%d)%s%s%s%s%s", row->claim,
+        snprintf(text, sizeof text, "%s: %.140s found, %s quoted (%.80s:%d)%s%s%s%s", row->claim,
                  measured, row->quoted_text, audit->quote.path, row->quote_line,
                  row->source[0] != '\0' ? ", from " : "", row->source,
-                 row->reason[0] != '\0' ? "; " : "", row->reason,
-                 row->causes.count > 0 ? ". Likely causes:" : "");
+                 row->reason[0] != '\0' ? "; " : "", row->reason);
     else
         snprintf(text, sizeof text, "%s: %s", row->claim, row->reason);
     nw_print_wrapped(stream, "  ", "    ", text);

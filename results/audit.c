@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "results/audit_private.h"
+#include "topo/link.h"
 
 static const struct {
     const char *key, *text;
@@ -24,8 +25,6 @@ const char *nw_audit_verdict_text(nw_audit_verdict verdict)
 {
     return verdict_rows[verdict].text;
 }
-
-#define GIB 1073741824.0
 
 /* What a quote promises of a claim, in the row's unit, and its text. */
 static void quote_nodes(const struct nw_quote *quote, struct nw_audit_row *row)
@@ -48,7 +47,7 @@ static void quote_gpu_count(const struct nw_quote *quote, struct nw_audit_row *r
 static void quote_gpu_memory(const struct nw_quote *quote, struct nw_audit_row *row)
 {
     row->quoted = quote->gpu_memory_bytes;
-    snprintf(row->quoted_text, sizeof row->quoted_text, "%.4g GiB", row->quoted / GIB);
+    snprintf(row->quoted_text, sizeof row->quoted_text, "%.4g GiB", row->quoted / NW_GIB);
 }
 
 static void quote_nvlink(const struct nw_quote *quote, struct nw_audit_row *row)
@@ -59,6 +58,8 @@ static void quote_nvlink(const struct nw_quote *quote, struct nw_audit_row *row)
 
 static void quote_pcie(const struct nw_quote *quote, struct nw_audit_row *row)
 {
+    row->quoted =
+        nw_pcie_bytes_per_s(quote->pcie_generation, quote->pcie_lanes > 0 ? quote->pcie_lanes : 16);
     snprintf(row->quoted_text, sizeof row->quoted_text, "Gen%d x%d", quote->pcie_generation,
              quote->pcie_lanes > 0 ? quote->pcie_lanes : 16);
 }
@@ -106,7 +107,7 @@ static void quote_threads(const struct nw_quote *quote, struct nw_audit_row *row
 static void quote_ram(const struct nw_quote *quote, struct nw_audit_row *row)
 {
     row->quoted = quote->ram_bytes;
-    snprintf(row->quoted_text, sizeof row->quoted_text, "%.6g GiB", row->quoted / GIB);
+    snprintf(row->quoted_text, sizeof row->quoted_text, "%.6g GiB", row->quoted / NW_GIB);
 }
 
 static void quote_disks(const struct nw_quote *quote, struct nw_audit_row *row)
@@ -181,6 +182,7 @@ static nw_rc judge_all(const struct nw_audit_state *state, struct nw_audit *audi
             .claim = claims[i].claim,
             .unit = claims[i].unit,
             .quoted = NAN,
+            .part = 1,
             .ceiling = NAN,
             .expected_low = NAN,
             .expected_high = NAN,

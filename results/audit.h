@@ -48,7 +48,8 @@ struct nw_audit_row {
     const char *claim; /* "NVLink, per GPU, one way" */
     nw_audit_unit unit;
     char quoted_text[96];
-    double quoted;  /* NAN: a text */
+    double quoted; /* NAN: a text */
+    double part; /* share of the node that took part; `measured` is held against that of `quoted` */
     double ceiling; /* NAN: unknown */
     double expected_low, expected_high;
     char measured_text[128]; /* "": not measured */
@@ -60,6 +61,7 @@ struct nw_audit_row {
     struct nw_findings causes; /* likely causes of SHORT: text and remedy */
     char source[256];          /* file, host or run that spoke */
     int quote_line;
+    int machine_count; /* machines that meet the claim; 0: a rate, or unknown */
     bool simulated;
 };
 

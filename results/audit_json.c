@@ -43,7 +43,9 @@ static nw_rc set_numbers(json_t *json, const struct nw_audit_row *row)
     if (row->unit != NW_AUDIT_TEXT)
         for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
             NW_TRY(set_number(json, numbers[i].name, row->unit, numbers[i].value));
-    NW_TRY(nw_json_set_real(json, "measured_of_quoted", row->measured / row->quoted));
+    if (row->part < 1)
+        NW_TRY(nw_json_set_real(json, "part_of_node", row->part));
+    NW_TRY(nw_json_set_real(json, "measured_of_quoted", row->measured / (row->quoted * row->part)));
     NW_TRY(nw_json_set_real(json, "measured_of_ceiling", row->measured / row->ceiling));
     return nw_json_set_real(json, "measured_of_expected_low", row->measured / row->expected_low);
 }
@@ -104,6 +106,8 @@ static nw_rc set_row(json_t *json, const struct nw_audit_row *row)
     NW_TRY(nw_json_set_text(json, "reason", row->reason[0] != '\0' ? row->reason : NULL));
     NW_TRY(nw_json_set_text(json, "source", row->source[0] != '\0' ? row->source : NULL));
     NW_TRY(nw_json_set_bool(json, "simulated", row->simulated));
+    if (row->machine_count > 0)
+        NW_TRY(nw_json_set_int(json, "machine_count", row->machine_count));
     NW_TRY(set_numbers(json, row));
     NW_TRY(set_readings(json, row));
     return row->causes.count > 0 ? set_findings(json, "causes", &row->causes) : NW_OK;

@@ -2,7 +2,8 @@
  *
  *   audit.c          the table of claims, the whole
  *   audit_machine.c  what the machines are: from topologies, contexts and logs
- *   audit_claims.c   claims about what is there: models, counts, sizes, links
+ *   audit_claims.c   claims about what is there: counts and sizes
+ *   audit_claims_gpu.c  the same of GPUs
  *   audit_wire.c     evidence about rates: which records speak, and which decide
  *   audit_reading.c  a collective's time read as wire rates, and its verdict
  *   audit_rate.c     claims about rates: NVLink, network
@@ -49,6 +50,26 @@ const char *nw_audit_gpu_model(const struct nw_audit_state *state);
 /* GPUs per node: as found, else as quoted; 0: unknown. */
 int nw_audit_gpus_per_node(const struct nw_audit_state *state);
 
+/* What one machine says to a claim. */
+struct nw_opinion {
+    nw_audit_verdict verdict; /* NOT_MEASURED: nothing */
+    double value;             /* NAN: a text */
+    char text[128];           /* as found */
+    char reason[300];
+    const char *cause, *remedy; /* of SHORT; NULL */
+};
+typedef void nw_opinion_of(const struct nw_quote *quote, const struct nw_machine *machine,
+                           struct nw_opinion *opinion);
+bool nw_opinion_is_worse(const struct nw_opinion *a, const struct nw_opinion *b);
+/* Every node must be as quoted: the worst machine speaks, machines that know nothing don't. `how`:
+ * to measure it. */
+nw_rc nw_audit_judge_machines(const struct nw_audit_state *state, struct nw_audit_row *row,
+                              nw_opinion_of *opinion_of_machine, const char *how);
+
+#define NW_GIB 1073741824.0
+/* Numbers of equal links are compared within rounding of their printed forms. */
+#define NW_SAME_RATE 0.97
+
 /* Judges fill the row beyond key, claim and line. */
 nw_rc nw_judge_nodes(const struct nw_audit_state *state, struct nw_audit_row *row);
 nw_rc nw_judge_gpu_model(const struct nw_audit_state *state, struct nw_audit_row *row);
@@ -89,6 +110,7 @@ struct nw_wire_evidence {
     const char *host_a, *host_b; /* pairs; else "" */
     int peer_a, peer_b;          /* pairs; else -1 */
     int rank_count, host_count;
+    int record_hosts;  /* as the records say; 0: unknown, host_count is by the GPUs per node */
     uint64_t host_set; /* equal: the same hosts */
     bool gpu, simulated, has_interval;
     struct nw_plateau plateau;
@@ -105,6 +127,8 @@ struct nw_wire_evidence {
 /* Every group of records that speaks to the target, judged; the caller frees the array. */
 nw_rc nw_wire_gather(const struct nw_audit_state *state, const struct nw_wire_target *target,
                      struct nw_wire_evidence **list_out, size_t *count_out);
+/* Is there a record of several ranks that does not tell its hosts? */
+bool nw_wire_has_unknown_hosts(const struct nw_audit_state *state);
 /* Readings of one evidence and its verdict. `inside`: busbw of the same collective within one
  * node, NAN unknown. */
 void nw_wire_judge(const struct nw_wire_target *target, double inside,

@@ -91,6 +91,8 @@ static void fill(struct nw_audit_row *row, const struct nw_wire_evidence *eviden
     const struct nw_audit_reading *reading = &evidence->readings[evidence->best];
     const double scale = reading->bytes_per_s / evidence->plateau.busbw_bytes_per_s;
 
+    row->part = evidence->part;
+    row->ceiling *= evidence->part;
     row->expected_low = reading->expected_low;
     row->expected_high = reading->expected_high;
     row->measured = reading->bytes_per_s;
@@ -109,7 +111,7 @@ static nw_rc short_by_hardware(struct nw_audit_row *row, const char *remedy, con
     char ceiling[32];
 
     row->verdict = NW_AUDIT_SHORT;
-    if (row->reason[0] == '\0' || isnan(row->measured))
+    if (row->ceiling > 0 && (row->reason[0] == '\0' || isnan(row->measured)))
         nw_audit_reason(row, "the hardware carries at most %s GB/s",
                         nw_format_gb_per_s(ceiling, row->ceiling));
     return nw_findings_add(&row->causes, NW_FINDING_FAIL, row->key, row->source, remedy, "%s",
@@ -159,8 +161,7 @@ static double nvlink_by_topology(const struct nw_audit_state *state, double prod
     return least;
 }
 
-static nw_rc judge_nvlink_ceiling(const struct nw_audit_state *state, struct nw_audit_row *row,
-                                  double product, double topology)
+static nw_rc judge_nvlink_ceiling(struct nw_audit_row *row, double product, double topology)
 {
     if (product == 0)
         return short_by_hardware(row, "ask for SXM modules where NVLink matters",
@@ -174,7 +175,6 @@ static nw_rc judge_nvlink_ceiling(const struct nw_audit_state *state, struct nw_
     if (isfinite(topology) && topology < LESS * product)
         return short_by_hardware(row, "nvidia-smi nvlink -s on each GPU",
                                  "some NVLinks are inactive");
-    (void)state;
     return short_by_hardware(row, "compare with the product page of the GPU that is there",
                              "the GPU's NVLink is slower than quoted");
 }
@@ -192,7 +192,9 @@ static void say_nvlink_unmeasured(const struct nw_audit_state *state, struct nw_
 
     for (size_t i = 0; i < state->machine_count; i++)
         any_gpu = any_gpu || state->machines[i].gpu_count != 0;
-    if (!any_gpu && state->machine_count > 0)
+    if (nw_wire_has_unknown_hosts(state))
+        nw_audit_reason(row, "the log does not tell how many nodes it ran on; %s", how);
+    else if (!any_gpu && state->machine_count > 0)
         nw_audit_reason(row, "no GPU here; on the GPU node: %s", how);
     else if (row->ceiling > 0)
         nw_audit_reason(row, "the GPU's links carry at most %s GB/s; %s",
@@ -257,6 +259,8 @@ nw_rc nw_judge_nvlink(const struct nw_audit_state *state, struct nw_audit_row *r
     const double topology = nvlink_by_topology(state, product.bytes_per_s);
 
     row->ceiling = isfinite(topology) ? topology : product.bytes_per_s;
+    if (row->ceiling == 0)
+        return judge_nvlink_ceiling(row, product.bytes_per_s, topology);
     NW_TRY(decide_nvlink(state, row,
                          &(struct nw_wire_target){.gpu = true,
                                                   .reduces = product.reduces,
@@ -264,7 +268,7 @@ nw_rc nw_judge_nvlink(const struct nw_audit_state *state, struct nw_audit_row *r
                                                   .ceiling = row->ceiling},
                          product.bridge));
     if (row->ceiling < LESS * row->quoted)
-        return judge_nvlink_ceiling(state, row, product.bytes_per_s, topology);
+        return judge_nvlink_ceiling(row, product.bytes_per_s, topology);
     return NW_OK;
 }
 
@@ -335,7 +339,11 @@ nw_rc nw_judge_network(const struct nw_audit_state *state, struct nw_audit_row *
 
     if (evidence != NULL)
         fill(row, evidence);
-    else if (state->host_count < 2)
+    else if (nw_wire_has_unknown_hosts(state))
+        nw_audit_reason(row,
+                        "the log does not tell how many nodes it ran on; keep the lines \"Rank "
+                        "0 ... on HOST device\" that nccl-tests prints first");
+    else if (state->host_count == 1)
         nw_audit_reason(row, "the results are of one node; run on two or more");
     else
         nw_audit_reason(row, "no collective across nodes is among the results; run on all of them");
@@ -343,7 +351,7 @@ nw_rc nw_judge_network(const struct nw_audit_state *state, struct nw_audit_row *
         rc = add_causes(row, rdma_causes, sizeof rdma_causes / sizeof rdma_causes[0], evidence);
     else if (row->verdict == NW_AUDIT_SHORT)
         rc = add_causes(row, tcp_causes, sizeof tcp_causes / sizeof tcp_causes[0], evidence);
-    if (rc == NW_OK && row->ceiling < LESS * row->quoted)
+    if (rc == NW_OK && row->ceiling < LESS * row->quoted * row->part)
         rc =
             short_by_hardware(row, "ibstat or ip -br link on the node: state and rate of each port",
                               "the ports of the node sum up to less than quoted");

@@ -25,6 +25,9 @@
 #define IMPOSSIBLE 1.03
 /* The network does not bound a run that is as fast across nodes as inside one. */
 #define AS_INSIDE 0.85
+/* Collectives that don't fill the wires on healthy machines still reach a quarter: all-to-all on
+ * one H100 per node reached 27 of 50 GB/s, send-receive inside 8 A100 195 of 300. */
+#define LEAST_OF_BOUND 0.25
 /* From here on a call is long against its start: the start is below 0.2 ms everywhere
  * (16 MiB to 1 GiB on the public curves, where time at 1 GiB is 60 × the latency). */
 #define LONG_CALL_NS 10e6
@@ -138,6 +141,13 @@ static bool is_long_enough(const struct nw_plateau *plateau)
            (double)plateau->to_bytes / plateau->algbw_bytes_per_s * 1e9 >= LONG_CALL_NS;
 }
 
+/* A rate of it is a lower bound of what the wires carry. */
+static bool is_bound(const struct nw_wire_evidence *evidence)
+{
+    return strcmp(evidence->collective, "alltoall") == 0 ||
+           (strcmp(evidence->collective, "sendrecv") == 0 && evidence->peer_a < 0);
+}
+
 #define SAY(...) snprintf(evidence->reason, sizeof evidence->reason, __VA_ARGS__)
 
 /* Why a low rate proves nothing; false: it does. Words the reason. */
@@ -178,8 +188,8 @@ static bool only_bounds(const struct nw_wire_target *target, double inside,
         SAY("%s GB/s were reached, but without NVLink a node itself may be the limit; add a log of "
             "the same test on one node",
             rate);
-    else if (strcmp(collective, "alltoall") == 0 ||
-             (strcmp(collective, "sendrecv") == 0 && evidence->peer_a < 0))
+    else if (is_bound(evidence) && evidence->readings[evidence->best].bytes_per_s >=
+                                       LEAST_OF_BOUND * target->quoted * evidence->part)
         SAY("%s reached %s GB/s or more, but does not fill the wires everywhere; run "
             "all_reduce_perf up to 8G",
             collective, rate);

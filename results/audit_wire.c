@@ -50,9 +50,23 @@ static int collective_index(const char *name)
     return -1;
 }
 
+/* Hosts of a record. A log that lost its list of ranks has more ranks than a node has GPUs: then
+ * they fill nodes. 0: unknown. */
+static int hosts_of_record(const struct nw_wire_target *target, const struct nw_record *record)
+{
+    const int per_node = target->gpus_per_node;
+
+    if (record->host_count > 0)
+        return record->host_count;
+    return per_node > 0 && record->rank_count > per_node && record->rank_count % per_node == 0
+               ? record->rank_count / per_node
+               : 0;
+}
+
 static bool speaks(const struct nw_wire_target *target, const struct nw_run *run,
                    const struct nw_record *record)
 {
+    const int hosts = hosts_of_record(target, record);
     const bool pairs = strcmp(record->case_name, "pairs") == 0;
 
     if (collective_index(record->collective) < 0 || record->rc != NW_OK ||
@@ -60,11 +74,11 @@ static bool speaks(const struct nw_wire_target *target, const struct nw_run *run
         record->host_count < 1 || record->rank_count % record->host_count != 0)
         return false;
     if (!target->between_nodes)
-        return record->host_count == 1 && !pairs && is_gpu_context(&run->context);
+        return hosts == 1 && !pairs && is_gpu_context(&run->context);
     if (!pairs)
-        return record->host_count > 1;
+        return hosts > 1;
     /* Pairs of one round run at once: several ranks on a host share its NICs. */
-    return record->rank_count == record->host_count && record->host_a[0] != '\0' &&
+    return record->rank_count == hosts && record->host_a[0] != '\0' &&
            strcmp(record->host_a, record->host_b) != 0;
 }
 
@@ -74,11 +88,12 @@ static bool is_of(const struct nw_wire_evidence *evidence, const struct nw_recor
            strcmp(evidence->collective, record->collective) == 0 &&
            strcmp(evidence->lane, record->lane) == 0 &&
            evidence->rank_count == record->rank_count &&
-           evidence->host_count == record->host_count && evidence->peer_a == record->peer_a &&
+           evidence->record_hosts == record->host_count && evidence->peer_a == record->peer_a &&
            evidence->peer_b == record->peer_b;
 }
 
-static struct nw_wire_evidence evidence_of(const struct nw_run *run, const struct nw_record *record)
+static struct nw_wire_evidence evidence_of(const struct nw_wire_target *target,
+                                           const struct nw_run *run, const struct nw_record *record)
 {
     struct nw_wire_evidence evidence = {
         .run = run,
@@ -90,7 +105,8 @@ static struct nw_wire_evidence evidence_of(const struct nw_run *run, const struc
         .peer_a = record->peer_a,
         .peer_b = record->peer_b,
         .rank_count = record->rank_count,
-        .host_count = record->host_count,
+        .host_count = hosts_of_record(target, record),
+        .record_hosts = record->host_count,
         .gpu = is_gpu_context(&run->context),
         .simulated = record->simulated || run->context.simulated,
         .best = -1,
@@ -140,7 +156,7 @@ static nw_rc gather_run(const struct nw_wire_target *target, const struct nw_run
             seen = is_of(&(*list)[j], record);
         if (seen)
             continue;
-        struct nw_wire_evidence evidence = evidence_of(run, record);
+        struct nw_wire_evidence evidence = evidence_of(target, run, record);
         const nw_rc rc = find_plateau(&evidence);
 
         if (rc == NW_ENODEV)
@@ -180,6 +196,19 @@ static void find_inside(const struct nw_results *results, struct inside *inside)
                 inside->rate[c][gpu] = record->busbw_bytes_per_s;
         }
     }
+}
+
+bool nw_wire_has_unknown_hosts(const struct nw_audit_state *state)
+{
+    for (size_t i = 0; state->results != NULL && i < state->results->run_count; i++) {
+        const struct nw_run *run = &state->results->runs[i];
+
+        for (size_t j = 0; j < run->record_count; j++)
+            if (run->records[j].host_count == 0 && run->records[j].rank_count != 1 &&
+                collective_index(run->records[j].collective) >= 0)
+                return true;
+    }
+    return false;
 }
 
 nw_rc nw_wire_gather(const struct nw_audit_state *state, const struct nw_wire_target *target,

@@ -131,3 +131,37 @@ Test(base_table, a_full_disk_is_reported_and_no_colour_is_kept)
     fclose(full);
     nw_table_free(NULL);
 }
+
+Test(base_table, paragraphs_break_between_words_and_wide_characters)
+{
+    static const struct {
+        const char *text;
+        int width;
+        const char *wrapped;
+    } rows[] = {
+        {"", 10, ""},
+        {"NVIDIA H100 80GB HBM3", 22, "NVIDIA H100 80GB HBM3"},
+        {"NVIDIA H100 80GB HBM3", 20, "NVIDIA H100 80GB\nHBM3"},
+        {"abcdefghij", 4, "abcd\nefgh\nij"},
+        {"a\tb c", 2, "a \nb\nc"},
+        {"网络带宽", 4, "网络\n带宽"},
+    };
+    char *text = NULL;
+    size_t length;
+    FILE *stream = open_memstream(&text, &length);
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *wrapped = nw_text_wrap(rows[i].text, rows[i].width);
+
+        cr_expect_str_eq(wrapped, rows[i].wrapped);
+        free(wrapped);
+    }
+    cr_expect_eq(nw_text_width("é网"), 3);
+    nw_print_wrapped(stream, "- ", "  ",
+                     "aaaaaaaaa bbbbbbbbb ccccccccc ddddddddd eeeeeeeee fffffffff ggggggggg "
+                     "hhhhhhhhh iiiiiiiii jjjjjjjjj kkkkkkkkk");
+    fclose(stream);
+    cr_expect_str_eq(text, "- aaaaaaaaa bbbbbbbbb ccccccccc ddddddddd eeeeeeeee fffffffff "
+                           "ggggggggg hhhhhhhhh iiiiiiiii\n  jjjjjjjjj kkkkkkkkk\n");
+    free(text);
+}

@@ -1,0 +1,173 @@
+#include <math.h>
+#include <stdio.h>
+
+#include "results/audit_private.h"
+#include "topo/link.h"
+
+static void gpu_model_opinion(const struct nw_quote *quote, const struct nw_machine *machine,
+                              struct nw_opinion *opinion)
+{
+    struct nw_gpu_name quoted, found;
+    const char *model = machine->gpu_model;
+
+    nw_gpu_name_of(quote->gpu_model, false, &quoted);
+    if (model[0] == '\0') {
+        if (machine->gpu_count != 0)
+            return;
+        opinion->verdict = NW_AUDIT_SHORT;
+        snprintf(opinion->text, sizeof opinion->text, "no GPU");
+        opinion->cause = "no GPU is visible on the PCI bus";
+        opinion->remedy = "a virtual machine may hide it: ask the vendor to pass the GPUs through";
+        return;
+    }
+    /* Several models in one machine: the first that is not the quoted one. */
+    for (int i = 0; machine->gpus_differ && i < machine->gpu_count; i++) {
+        const struct nw_topo_node *gpu = nw_topo_nth(machine->topo, NW_NODE_GPU, i);
+
+        nw_gpu_name_of(gpu->model, true, &found);
+        if (gpu->model[0] != '\0' && !nw_gpu_name_fits(&quoted, &found))
+            model = gpu->model;
+    }
+    nw_gpu_name_of(model, true, &found);
+    snprintf(opinion->text, sizeof opinion->text, "%s", model);
+    opinion->verdict = nw_gpu_name_fits(&quoted, &found) ? NW_AUDIT_MET : NW_AUDIT_SHORT;
+    if (opinion->verdict == NW_AUDIT_SHORT)
+        opinion->cause = quoted.form != found.form && quoted.form != NW_GPU_FORM_UNKNOWN
+                             ? "another form of the product: SXM modules, PCIe cards and NVL cards "
+                               "differ in clocks, power and NVLink"
+                             : "another product than the one quoted";
+    else if (quoted.form == NW_GPU_FORM_UNKNOWN && found.form != NW_GPU_FORM_UNKNOWN)
+        snprintf(opinion->reason, sizeof opinion->reason,
+                 "the quote leaves the form open; found: %s", nw_gpu_form_text(found.form));
+}
+
+nw_rc nw_judge_gpu_model(const struct nw_audit_state *state, struct nw_audit_row *row)
+{
+    return nw_audit_judge_machines(
+        state, row, gpu_model_opinion,
+        "no GPU is named in the results; give a topology (nodeworth topo --save "
+        "FILE on the node, --topo FILE here) or an nccl-tests log");
+}
+
+static void gpu_count_opinion(const struct nw_quote *quote, const struct nw_machine *machine,
+                              struct nw_opinion *opinion)
+{
+    if (machine->gpu_count >= 0) {
+        opinion->value = machine->gpu_count;
+        snprintf(opinion->text, sizeof opinion->text, "%d", machine->gpu_count);
+        opinion->verdict = machine->gpu_count >= quote->gpu_count ? NW_AUDIT_MET : NW_AUDIT_SHORT;
+        opinion->cause =
+            "GPUs are missing on the PCI bus, or hidden from this container or virtual "
+            "machine";
+        opinion->remedy = "nvidia-smi -L on the host; dmesg | grep -i xid shows a GPU that fell "
+                          "off the bus";
+    } else if (machine->gpu_count_seen >= quote->gpu_count) {
+        opinion->value = machine->gpu_count_seen;
+        snprintf(opinion->text, sizeof opinion->text, "%d took part", machine->gpu_count_seen);
+        opinion->verdict = NW_AUDIT_MET;
+    } else if (machine->gpu_count_seen > 0) {
+        snprintf(opinion->reason, sizeof opinion->reason,
+                 "%d GPUs took part in the run; the node may have more", machine->gpu_count_seen);
+    }
+}
+
+nw_rc nw_judge_gpu_count(const struct nw_audit_state *state, struct nw_audit_row *row)
+{
+    return nw_audit_judge_machines(
+        state, row, gpu_count_opinion,
+        "give a topology of the node (--topo), or a run on all of its GPUs");
+}
+
+/* A driver shows less than what is sold: ECC on GDDR takes 1/16, firmware a little more (L40S:
+ * 46068 of 49152 MiB = 93.7 %; H100 80GB: 81559 of 81920). */
+#define GPU_MEMORY_SHARE 0.93
+
+static void gpu_memory_opinion(const struct nw_quote *quote, const struct nw_machine *machine,
+                               struct nw_opinion *opinion)
+{
+    struct nw_gpu_name name;
+
+    nw_gpu_name_of(machine->gpu_model, true, &name);
+    if (machine->gpu_memory_bytes > 0) {
+        opinion->value = machine->gpu_memory_bytes;
+        snprintf(opinion->text, sizeof opinion->text, "%.1f GiB", opinion->value / NW_GIB);
+    } else if (name.memory_gb > 0) {
+        opinion->value = name.memory_gb * NW_GIB;
+        snprintf(opinion->text, sizeof opinion->text, "%d GB by its name", name.memory_gb);
+    } else {
+        return;
+    }
+    opinion->verdict = opinion->value >= GPU_MEMORY_SHARE * quote->gpu_memory_bytes
+                           ? NW_AUDIT_MET
+                           : NW_AUDIT_SHORT;
+    opinion->cause = "a smaller variant of the product, or a share of a GPU (MIG, vGPU)";
+    opinion->remedy = "nvidia-smi -q shows memory and MIG mode";
+}
+
+nw_rc nw_judge_gpu_memory(const struct nw_audit_state *state, struct nw_audit_row *row)
+{
+    return nw_audit_judge_machines(state, row, gpu_memory_opinion,
+                                   "give a topology of the node with its GPU memory (--topo)");
+}
+
+static void pcie_of_gpu(const struct nw_topo_node *gpu, const struct nw_quote *quote,
+                        struct nw_opinion *opinion)
+{
+    const int lanes = quote->pcie_lanes > 0 ? quote->pcie_lanes : 16;
+    const double wanted = nw_pcie_bytes_per_s(quote->pcie_generation, lanes);
+    const bool best_known = gpu->link_max_bytes_per_s > 0;
+    const double rate = best_known ? gpu->link_max_bytes_per_s : gpu->link_bytes_per_s;
+    const int width = best_known ? gpu->link_max_lanes : gpu->link_lanes;
+    int generation, named_lanes;
+
+    if (!(rate > 0))
+        return;
+    nw_pcie_from_rate(width > 0 ? rate * 16 / width : 0, &generation, &named_lanes);
+    opinion->value = rate;
+    if (width > 0 && generation > 0)
+        snprintf(opinion->text, sizeof opinion->text, "%s: Gen%d x%d", gpu->name, generation,
+                 width);
+    else
+        snprintf(opinion->text, sizeof opinion->text, "%s: %.1f GB/s", gpu->name, rate / 1e9);
+    if (rate >= NW_SAME_RATE * wanted) {
+        opinion->verdict = NW_AUDIT_MET;
+        if (best_known && gpu->link_bytes_per_s > 0 && gpu->link_bytes_per_s < NW_SAME_RATE * rate)
+            snprintf(opinion->reason, sizeof opinion->reason,
+                     "at best; %s runs slower now, as idle GPUs do", gpu->name);
+    } else if (best_known || (width > 0 && width < lanes)) {
+        opinion->verdict = NW_AUDIT_SHORT;
+        opinion->cause = "a slot, riser or switch of fewer lanes or an older generation, or a link "
+                         "that trained down";
+        opinion->remedy = "lspci -vv on the GPU and on the bridges above it: LnkCap against LnkSta";
+    } else {
+        snprintf(opinion->reason, sizeof opinion->reason,
+                 "%s runs at %.1f GB/s now; idle GPUs slow their link down", gpu->name, rate / 1e9);
+    }
+}
+
+static void pcie_opinion(const struct nw_quote *quote, const struct nw_machine *machine,
+                         struct nw_opinion *opinion)
+{
+    /* Within a machine one GPU that cannot be told leaves the claim open. */
+    static const int urgency[] = {
+        [NW_AUDIT_MET] = 0, [NW_AUDIT_NOT_MEASURED] = 1, [NW_AUDIT_SHORT] = 2};
+    bool spoken = false;
+
+    for (int i = 0; machine->topo != NULL && i < machine->gpu_count; i++) {
+        struct nw_opinion gpu = {.verdict = NW_AUDIT_NOT_MEASURED, .value = NAN};
+
+        pcie_of_gpu(nw_topo_nth(machine->topo, NW_NODE_GPU, i), quote, &gpu);
+        if (!spoken || urgency[gpu.verdict] > urgency[opinion->verdict] ||
+            (gpu.verdict == opinion->verdict && gpu.value < opinion->value))
+            *opinion = gpu;
+        spoken = true;
+    }
+}
+
+nw_rc nw_judge_pcie(const struct nw_audit_state *state, struct nw_audit_row *row)
+{
+    row->ceiling = row->quoted;
+    return nw_audit_judge_machines(
+        state, row, pcie_opinion,
+        "give a topology of the node, saved while the GPUs work (--topo)");
+}
