@@ -117,9 +117,13 @@ nw_rc nw_raw_from_xml(const char *data, size_t length, const char *what, struct 
 /* Where sysfs and proc are; tests put their own trees in. */
 struct nw_sysfs {
     const char *sys, *proc;
+    const char *const
+        *pci_ids; /* the PCI ID database: first of these that is there; ends with NULL */
 };
 /* Network and block devices that hwloc left out. */
 nw_rc nw_sysfs_complete(const struct nw_sysfs *sysfs, struct nw_raw *raw);
+/* Names of PCI devices that have none. */
+nw_rc nw_pci_ids_complete(const struct nw_sysfs *sysfs, struct nw_raw *raw);
 /* Port rates, PCIe speed and width now and at best, GPU names from the driver. */
 void nw_sysfs_annotate(const struct nw_sysfs *sysfs, struct nw_topo *topo);
 

@@ -9,10 +9,11 @@
 #include <string.h>
 
 /* Discovery parts that are left out: they start a GPU's whole driver (cuda, opencl, levelzero: up
- * to seconds, and memory on the GPU), ask an X server (gl), or bind to each hardware thread in turn
- * for what /sys tells already (x86). NVML and RSMI stay: they bring NVLink and XGMI where the
- * distribution's hwloc has them. */
-static const char *const left_out[] = {"cuda", "opencl", "levelzero", "gl", "x86"};
+ * to seconds, and memory on the GPU), ask an X server (gl), bind to each hardware thread in turn
+ * for what /sys tells already (x86), or go through libpciaccess, which leaks (pci; the PCI devices
+ * come from /sys too, their names from pci_ids.c). NVML and RSMI stay: they bring NVLink and XGMI
+ * where the distribution's hwloc has them. */
+static const char *const left_out[] = {"cuda", "opencl", "levelzero", "gl", "x86", "pci"};
 
 static nw_raw_type raw_type(const struct hwloc_obj *object)
 {

@@ -115,7 +115,9 @@ static nw_rc finish(const struct nw_sysfs *sysfs, struct nw_topo *topo)
 
 nw_rc nw_topo_read_live(struct nw_topo **topo_out)
 {
-    static const struct nw_sysfs sysfs = {.sys = "/sys", .proc = "/proc"};
+    static const char *const pci_ids[] = {"/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids",
+                                          "/usr/share/pci.ids", NULL};
+    static const struct nw_sysfs sysfs = {.sys = "/sys", .proc = "/proc", .pci_ids = pci_ids};
     struct nw_topo *topo = NULL;
     struct nw_raw raw;
     nw_rc rc;
@@ -124,6 +126,8 @@ nw_rc nw_topo_read_live(struct nw_topo **topo_out)
     rc = nw_raw_from_hwloc(&raw);
     if (rc == NW_OK)
         rc = nw_sysfs_complete(&sysfs, &raw);
+    if (rc == NW_OK)
+        rc = nw_pci_ids_complete(&sysfs, &raw);
     if (rc == NW_OK)
         rc = nw_topo_build(&raw, &topo);
     nw_raw_free(&raw);

@@ -47,6 +47,10 @@ static const struct {
     {"sys/devices/virtual/net/docker0/operstate", "up\n"},
     {ROOT_PORT "/0000:1a:00.0/virtio3/block/vda/size", "4194304\n"},
     {"sys/devices/virtual/block/zram0/size", "4194304\n"},
+    {"pci.ids", "# a comment\n10de  NVIDIA Corporation\n\t2330  GH100 [H100 SXM5 80GB]\n"
+                "15b3  Mellanox Technologies\n\t1021  MT2910 Family [ConnectX-7]\n"
+                "\t\t15b3 0041  ConnectX-7 HHHL\n\t1023  CX8 Family [ConnectX-8]\nbroken\n"
+                "C 00  Unclassified device\n\t1021  never\n"},
     {"proc/meminfo", "MemTotal:       24683652 kB\nMemFree:        23170220 kB\n"},
     {"proc/driver/nvidia/gpus/0000:17:00.0/information",
      "Model: \t\t NVIDIA H100 PCIe\nIRQ:   \t\t 77\nGPU UUID: \t GPU-0\n"},
@@ -103,7 +107,8 @@ static int remove_one(const char *path, const struct stat *status, int flag, str
     return remove(path);
 }
 
-static void add_pci(struct nw_raw *raw, uint32_t bus, uint32_t class_id, uint32_t vendor)
+static void add_pci(struct nw_raw *raw, uint32_t bus, uint32_t class_id, uint32_t vendor,
+                    uint32_t device)
 {
     int index;
 
@@ -111,6 +116,7 @@ static void add_pci(struct nw_raw *raw, uint32_t bus, uint32_t class_id, uint32_
     raw->objects[index].bus = bus;
     raw->objects[index].pci_class = class_id;
     raw->objects[index].pci_vendor = vendor;
+    raw->objects[index].pci_device = device;
 }
 
 /* What hwloc would have found: four PCI devices and one RDMA device of them. */
@@ -119,10 +125,10 @@ static void add_hwloc_view(struct nw_raw *raw)
     int index;
 
     cr_assert_eq(nw_raw_add(raw, NW_RAW_MACHINE, -1, &index), NW_OK);
-    add_pci(raw, 0x17, 0x0302, 0x10de);
-    add_pci(raw, 0x18, 0x0380, 0x1002);
-    add_pci(raw, 0x19, 0x0207, 0x15b3);
-    add_pci(raw, 0x1a, 0x0100, 0x1af4);
+    add_pci(raw, 0x17, 0x0302, 0x10de, 0x2331);
+    add_pci(raw, 0x18, 0x0380, 0x1002, 0x7408);
+    add_pci(raw, 0x19, 0x0207, 0x15b3, 0x1021);
+    add_pci(raw, 0x1a, 0x0100, 0x1af4, 0x1042);
     cr_assert_eq(nw_raw_add(raw, NW_RAW_OSDEV, 3, &index), NW_OK);
     raw->objects[index].osdev = NW_OSDEV_RDMA;
     snprintf(raw->objects[index].name, sizeof raw->objects[index].name, "mlx5_0");
@@ -165,6 +171,7 @@ static void check_nics(const struct nw_topo *topo)
                        hca->rate_bits_per_s);
     cr_expect_eq(hca->port_up, 1);
     cr_expect_str_eq(hca->fabric, "infiniband");
+    cr_expect_str_eq(hca->model, "Mellanox MT2910 Family [ConnectX-7]");
     cr_expect_str_eq(hca->os_names, "mlx5_0 ib0");
     cr_expect_eq(silent->rate_bits_per_s, 0);
     cr_expect_eq(silent->port_up, 1);
@@ -185,8 +192,9 @@ static bool has_finding(const struct nw_topo *topo, const char *code)
 
 Test(topo_sysfs, rates_links_and_missing_devices_come_from_sysfs)
 {
-    char root[] = "/tmp/nw-sysfs-XXXXXX", sys[64], proc[64];
-    const struct nw_sysfs sysfs = {.sys = sys, .proc = proc};
+    char root[] = "/tmp/nw-sysfs-XXXXXX", sys[64], proc[64], ids[64];
+    const char *const pci_ids[] = {"/nowhere/pci.ids", ids, NULL};
+    const struct nw_sysfs sysfs = {.sys = sys, .proc = proc, .pci_ids = pci_ids};
     const struct nw_topo_node *disk;
     struct nw_topo *topo;
     struct nw_raw raw;
@@ -194,10 +202,12 @@ Test(topo_sysfs, rates_links_and_missing_devices_come_from_sysfs)
     cr_assert_not_null(mkdtemp(root));
     snprintf(sys, sizeof sys, "%s/sys", root);
     snprintf(proc, sizeof proc, "%s/proc", root);
+    snprintf(ids, sizeof ids, "%s/pci.ids", root);
     make_tree(root);
     nw_raw_init(&raw);
     add_hwloc_view(&raw);
     cr_assert_eq(nw_sysfs_complete(&sysfs, &raw), NW_OK, "%s", nw_last_error()->text);
+    cr_assert_eq(nw_pci_ids_complete(&sysfs, &raw), NW_OK, "%s", nw_last_error()->text);
     cr_assert_eq(nw_topo_build(&raw, &topo), NW_OK, "%s", nw_last_error()->text);
     nw_sysfs_annotate(&sysfs, topo);
     cr_assert_eq(nw_topo_judge(topo), NW_OK);
