@@ -126,6 +126,8 @@ nw_rc nw_sysfs_complete(const struct nw_sysfs *sysfs, struct nw_raw *raw);
 nw_rc nw_pci_ids_complete(const struct nw_sysfs *sysfs, struct nw_raw *raw);
 /* Port rates, PCIe speed and width now and at best, GPU names from the driver. */
 void nw_sysfs_annotate(const struct nw_sysfs *sysfs, struct nw_topo *topo);
+/* Memory and CPU limits of a container or job, as findings. */
+nw_rc nw_sysfs_judge_limits(const struct nw_sysfs *sysfs, struct nw_topo *topo);
 
 nw_rc nw_topo_build(struct nw_raw *raw, struct nw_topo **topo_out);
 /* NVLink and XGMI from the matrices; `node_of[raw index]` is the node index or -1. */

@@ -96,7 +96,8 @@ nw_rc nw_topo_read_file(const char *path, struct nw_topo **topo_out)
     nw_rc rc;
 
     NW_TRY(nw_file_read(path, NW_TOPO_MAX_FILE_BYTES, &data, &length));
-    rc = nw_topo_read_data(data, length, path, topo_out);
+    rc =
+        nw_topo_read_data(data, length, strcmp(path, "-") == 0 ? "standard input" : path, topo_out);
     free(data);
     return rc;
 }

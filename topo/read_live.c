@@ -1,14 +1,10 @@
 /* This machine: hwloc, completed from /sys and /proc. */
 #include "topo/read.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <unistd.h>
-
-#include "base/units.h"
 
 /* "Debian GNU/Linux 12 (bookworm), Linux 6.1.0-18-amd64" */
 static void name_os(struct nw_topo *topo)
@@ -34,83 +30,13 @@ static void name_os(struct nw_topo *topo)
     }
 }
 
-static bool read_limit(const char *folder, const char *file, char *text, size_t size)
-{
-    char path[PATH_MAX];
-    FILE *stream;
-    bool read;
-
-    snprintf(path, sizeof path, "/sys/fs/cgroup%s/%s", folder, file);
-    stream = fopen(path, "re");
-    if (stream == NULL)
-        return false;
-    read = fgets(text, (int)size, stream) != NULL;
-    fclose(stream);
-    text[strcspn(text, "\n")] = '\0';
-    return read;
-}
-
-/* The control group (version 2) of this process, "" when it is the root or unknown. */
-static void own_group(char *folder, size_t size)
-{
-    char line[PATH_MAX];
-    FILE *stream = fopen("/proc/self/cgroup", "re");
-
-    folder[0] = '\0';
-    while (stream != NULL && fgets(line, sizeof line, stream) != NULL)
-        if (strncmp(line, "0::/", 4) == 0) {
-            line[strcspn(line, "\n")] = '\0';
-            snprintf(folder, size, "%s", strcmp(line, "0::/") == 0 ? "" : line + 3);
-        }
-    if (stream != NULL)
-        fclose(stream);
-}
-
-/* A container shows the whole machine and gives a part of it: memory.max, cpu.max of the group and
- * all above it. */
-static nw_rc judge_limits(struct nw_topo *topo)
-{
-    char folder[PATH_MAX], text[64], have[32], may[32];
-    uint64_t least = UINT64_MAX, bytes;
-    double least_cpus = 1e9, quota, period;
-
-    own_group(folder, sizeof folder);
-    for (;;) {
-        if (read_limit(folder, "memory.max", text, sizeof text) &&
-            nw_parse_u64(text, 0, UINT64_MAX, &bytes) == NW_OK && bytes < least)
-            least = bytes;
-        if (read_limit(folder, "cpu.max", text, sizeof text) &&
-            sscanf(text, "%lf %lf", &quota, &period) == 2 && period > 0 &&
-            quota / period < least_cpus)
-            least_cpus = quota / period;
-        char *slash = strrchr(folder, '/');
-
-        if (slash == NULL)
-            break;
-        *slash = '\0';
-    }
-    nw_clear_error(); /* "max" is no number */
-    if (least < topo->memory_bytes)
-        NW_TRY(nw_findings_add(&topo->findings, NW_FINDING_WARN, "memory-limited", topo->host,
-                               "raise the container's or job's memory limit",
-                               "this process may use %s of the machine's %s of memory",
-                               nw_format_bytes(may, least),
-                               nw_format_bytes(have, topo->memory_bytes)));
-    if (least_cpus < topo->pu_count)
-        NW_TRY(nw_findings_add(&topo->findings, NW_FINDING_WARN, "cpu-limited", topo->host,
-                               "raise the container's or job's CPU limit",
-                               "this process may use %.1f of the machine's %d hardware threads",
-                               least_cpus, topo->pu_count));
-    return NW_OK;
-}
-
 static nw_rc finish(const struct nw_sysfs *sysfs, struct nw_topo *topo)
 {
     nw_sysfs_annotate(sysfs, topo);
     name_os(topo);
     nw_topo_clean(topo);
     NW_TRY(nw_topo_judge(topo));
-    return judge_limits(topo);
+    return nw_sysfs_judge_limits(sysfs, topo);
 }
 
 nw_rc nw_topo_read_live(struct nw_topo **topo_out)

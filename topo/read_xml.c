@@ -199,7 +199,7 @@ static nw_rc read_element(struct nw_reading *reading, int depth)
     reading->object_at[depth] = -1;
     if (depth == 0)
         return read_root(reading, name);
-    if (depth == 1 && (strcmp(name, "cpu") == 0 || strcmp(name, "gpu") == 0))
+    if (reading->raw->count == 0 && (strcmp(name, "cpu") == 0 || strcmp(name, "gpu") == 0))
         return nw_fail(NW_EUSAGE, "%s: this is an NCCL topology file; not read yet", reading->what);
     if (strcmp(name, "object") == 0)
         return read_object(reading, depth);

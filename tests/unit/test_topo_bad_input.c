@@ -33,6 +33,8 @@ Test(topo_bad_input, is_refused_with_a_reason)
         {XML "<topology version=\"4.0\"/>", "version 4.0|1, 2 and 3"},
         {XML "<system version=\"1\"><cpu numaid=\"0\" affinity=\"ff\"/></system>",
          "NCCL topology file|not read yet"},
+        {XML "<system version=\"2\"><group><cpu numaid=\"3\"/></group></system>",
+         "NCCL topology file"},
         {XML "<graphs version=\"1\"/>", "NCCL graph"},
         {XML "<!DOCTYPE t [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;\">]>\n<topology>&b;</topology>",
          "entities"},

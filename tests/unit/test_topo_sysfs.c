@@ -51,6 +51,11 @@ static const struct {
                 "15b3  Mellanox Technologies\n\t1021  MT2910 Family [ConnectX-7]\n"
                 "\t\t15b3 0041  ConnectX-7 HHHL\n\t1023  CX8 Family [ConnectX-8]\nbroken\n"
                 "C 00  Unclassified device\n\t1021  never\n"},
+    {"proc/self/cgroup", "1:name=x:/old\n0::/job/step\n"},
+    {"sys/fs/cgroup/job/memory.max", "8589934592\n"},
+    {"sys/fs/cgroup/job/cpu.max", "150000 100000\n"},
+    {"sys/fs/cgroup/job/step/memory.max", "max\n"},
+    {"sys/fs/cgroup/job/step/cpu.max", "max 100000\n"},
     {"proc/meminfo", "MemTotal:       24683652 kB\nMemFree:        23170220 kB\n"},
     {"proc/driver/nvidia/gpus/0000:17:00.0/information",
      "Model: \t\t NVIDIA H100 PCIe\nIRQ:   \t\t 77\nGPU UUID: \t GPU-0\n"},
@@ -182,12 +187,17 @@ static void check_nics(const struct nw_topo *topo)
     cr_expect_eq(nw_topo_count(topo, NW_NODE_NIC), 3);
 }
 
-static bool has_finding(const struct nw_topo *topo, const char *code)
+static const char *finding_text(const struct nw_topo *topo, const char *code)
 {
     for (size_t i = 0; i < topo->findings.count; i++)
         if (strcmp(topo->findings.items[i].code, code) == 0)
-            return true;
-    return false;
+            return topo->findings.items[i].text;
+    return "";
+}
+
+static bool has_finding(const struct nw_topo *topo, const char *code)
+{
+    return finding_text(topo, code)[0] != '\0';
 }
 
 Test(topo_sysfs, rates_links_and_missing_devices_come_from_sysfs)
@@ -211,8 +221,14 @@ Test(topo_sysfs, rates_links_and_missing_devices_come_from_sysfs)
     cr_assert_eq(nw_topo_build(&raw, &topo), NW_OK, "%s", nw_last_error()->text);
     nw_sysfs_annotate(&sysfs, topo);
     cr_assert_eq(nw_topo_judge(topo), NW_OK);
+    topo->pu_count = 64;
+    cr_assert_eq(nw_sysfs_judge_limits(&sysfs, topo), NW_OK);
     check_pci(topo);
     check_nics(topo);
+    cr_expect(strstr(finding_text(topo, "memory-limited"), "8 GiB of") != NULL, "%s",
+              finding_text(topo, "memory-limited"));
+    cr_expect(strstr(finding_text(topo, "cpu-limited"), "1.5 of the machine's 64") != NULL, "%s",
+              finding_text(topo, "cpu-limited"));
     disk = find(topo, "vda");
     cr_assert_not_null(disk);
     cr_expect_eq(disk->memory_bytes, 2147483648);
