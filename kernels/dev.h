@@ -1,9 +1,10 @@
 /* Public. One device — a GPU, or the host's memory as its double — behind a table of operations.
  *
  * A device belongs to whoever opened it and outlives its streams, marks and memory; every _close
- * and free accepts NULL. Work on a stream is done in order and later than the call: arguments are
- * checked at the call, failures of the work itself come out of wait(). A device may be used by one
- * thread at a time, different devices by different ones.
+ * and free accepts NULL. Memory and marks stay until the work that uses them is done. Work on a
+ * stream is done in order and later than the call: arguments are checked at the call, failures of
+ * the work itself come out of wait(). A device may be used by one thread at a time, different
+ * devices by different ones.
  *
  *     struct nw_dev *dev;
  *     NW_TRY(nw_dev_open_best(0, &dev));             // a GPU, else the host

@@ -1,7 +1,9 @@
 /* Every kernel on every GPU of the machine, against naive references: the table that also checks
  * the twins. Exits 0 right, 1 wrong, 77 without a GPU (with the reason).
  *
- *     test_kernels [--json FILE] [BACKEND]
+ *     test_kernels [--json FILE] [--few] [--only GROUP] [BACKEND]
+ *
+ * --few: a fraction of the sizes, for tools that make every access slow.
  */
 #include "tests/gpu/kernel_cases.h"
 
@@ -21,13 +23,15 @@ static void print_device(const struct nw_dev *dev, FILE *json)
                 dev->simulated ? "true" : "false");
 }
 
-static int check_device(struct nw_dev *dev, FILE *json)
+static int check_device(struct nw_dev *dev, const char *only, bool few, FILE *json)
 {
     int failed = 0;
     print_device(dev, json);
     for (size_t g = 0; g < KC_COUNT(kc_groups); g++) {
+        if (only && strcmp(only, kc_groups[g].name) != 0)
+            continue;
         const uint64_t start = nw_now_ns();
-        const struct kc kc = kc_run(dev, g);
+        const struct kc kc = kc_run(dev, g, few);
         const double seconds = (double)(nw_now_ns() - start) * 1e-9;
         printf("  %-10s %5d checked %5d wrong %3d skipped %7.2f s  %s\n", kc_groups[g].name,
                kc.checked, kc.failed, kc.skipped, seconds, kc.failed ? kc.first : "");
@@ -45,10 +49,15 @@ static int check_device(struct nw_dev *dev, FILE *json)
 
 int main(int argc, char **argv)
 {
-    const char *backend = "cuda", *path = NULL;
+    const char *backend = "cuda", *path = NULL, *only = NULL;
+    bool few = false;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--json") == 0 && i + 1 < argc)
             path = argv[++i];
+        else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
+            only = argv[++i];
+        else if (strcmp(argv[i], "--few") == 0)
+            few = true;
         else
             backend = argv[i];
     }
@@ -71,7 +80,7 @@ int main(int argc, char **argv)
             failed++;
             continue;
         }
-        failed += check_device(dev, json);
+        failed += check_device(dev, only, few, json);
         nw_dev_close(dev);
     }
     if (json && fclose(json) != 0)

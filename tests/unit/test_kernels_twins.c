@@ -10,7 +10,7 @@ Test(kernels_twins, agree_with_naive_references_at_odd_sizes_and_offsets)
     struct nw_dev *dev = NULL;
     cr_assert_eq(nw_dev_open("host", 0, &dev), NW_OK, "%s", nw_last_error()->text);
     for (size_t g = 0; g < KC_COUNT(kc_groups); g++) {
-        const struct kc kc = kc_run(dev, g);
+        const struct kc kc = kc_run(dev, g, false);
         cr_expect_eq(kc.failed, 0, "%s: %d of %d: %s", kc_groups[g].name, kc.failed, kc.checked,
                      kc.first);
         cr_expect_gt(kc.checked, 5, "%s: %d", kc_groups[g].name, kc.checked);
@@ -35,7 +35,7 @@ Test(kernels_twins, the_table_finds_a_kernel_that_leaves_out_a_byte)
     struct nw_dev broken = *dev;
     ops.kernel_copy = wrong_copy;
     broken.ops = &ops;
-    const struct kc kc = kc_run(&broken, 0);
+    const struct kc kc = kc_run(&broken, 0, false);
     cr_expect_gt(kc.failed, 0);
     cr_expect(strstr(kc.first, "4097 bytes"), "%s", kc.first);
     nw_dev_close(dev);
