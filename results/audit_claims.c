@@ -122,8 +122,9 @@ static void nics_opinion(const struct nw_quote *quote, const struct nw_machine *
         return;
     }
     if (good + unknown >= needed) {
-        snprintf(opinion->reason, sizeof opinion->reason, "the rate of %d NICs is unknown",
-                 unknown);
+        snprintf(opinion->text, sizeof opinion->text, "%d of unknown rate", unknown);
+        snprintf(opinion->reason, sizeof opinion->reason, "%d of %d NICs do not tell their rate",
+                 unknown, count);
         return;
     }
     opinion->verdict = NW_AUDIT_SHORT;

@@ -4,6 +4,15 @@
 #include "results/audit_private.h"
 #include "topo/link.h"
 
+/* A machine without any GPU, alone: not the quoted one, and nothing is known of that. */
+static bool says_no_gpu(const struct nw_machine *machine, struct nw_opinion *opinion)
+{
+    if (machine->gpu_count != 0 || machine->others_have_gpus)
+        return false;
+    snprintf(opinion->reason, sizeof opinion->reason, "no GPU here");
+    return true;
+}
+
 static void gpu_model_opinion(const struct nw_quote *quote, const struct nw_machine *machine,
                               struct nw_opinion *opinion)
 {
@@ -12,7 +21,7 @@ static void gpu_model_opinion(const struct nw_quote *quote, const struct nw_mach
 
     nw_gpu_name_of(quote->gpu_model, false, &quoted);
     if (model[0] == '\0') {
-        if (machine->gpu_count != 0)
+        if (machine->gpu_count != 0 || says_no_gpu(machine, opinion))
             return;
         opinion->verdict = NW_AUDIT_SHORT;
         snprintf(opinion->text, sizeof opinion->text, "no GPU");
@@ -52,6 +61,8 @@ nw_rc nw_judge_gpu_model(const struct nw_audit_state *state, struct nw_audit_row
 static void gpu_count_opinion(const struct nw_quote *quote, const struct nw_machine *machine,
                               struct nw_opinion *opinion)
 {
+    if (says_no_gpu(machine, opinion))
+        return;
     if (machine->gpu_count >= 0) {
         opinion->value = machine->gpu_count;
         snprintf(opinion->text, sizeof opinion->text, "%d", machine->gpu_count);
@@ -95,6 +106,7 @@ static void gpu_memory_opinion(const struct nw_quote *quote, const struct nw_mac
         opinion->value = name.memory_gb * NW_GIB;
         snprintf(opinion->text, sizeof opinion->text, "%d GB by its name", name.memory_gb);
     } else {
+        says_no_gpu(machine, opinion);
         return;
     }
     opinion->verdict = opinion->value >= GPU_MEMORY_SHARE * quote->gpu_memory_bytes
@@ -151,7 +163,7 @@ static void pcie_opinion(const struct nw_quote *quote, const struct nw_machine *
     /* Within a machine one GPU that cannot be told leaves the claim open. */
     static const int urgency[] = {
         [NW_AUDIT_MET] = 0, [NW_AUDIT_NOT_MEASURED] = 1, [NW_AUDIT_SHORT] = 2};
-    bool spoken = false;
+    bool spoken = says_no_gpu(machine, opinion);
 
     for (int i = 0; machine->topo != NULL && i < machine->gpu_count; i++) {
         struct nw_opinion gpu = {.verdict = NW_AUDIT_NOT_MEASURED, .value = NAN};

@@ -20,7 +20,7 @@ static nw_rc set_number(json_t *json, const char *name, nw_audit_unit unit, doub
     char key[64];
 
     snprintf(key, sizeof key, "%s%s", name, suffix_of(unit));
-    if (unit == NW_AUDIT_COUNT && isfinite(value))
+    if ((unit == NW_AUDIT_COUNT || unit == NW_AUDIT_BYTES) && isfinite(value))
         return nw_json_set_int(json, key, (int64_t)value);
     return nw_json_set_real(json, key, value);
 }
@@ -113,11 +113,10 @@ static nw_rc set_row(json_t *json, const struct nw_audit_row *row)
     return row->causes.count > 0 ? set_findings(json, "causes", &row->causes) : NW_OK;
 }
 
-static nw_rc set_all(json_t *json, const struct nw_audit *audit)
+static nw_rc set_head(json_t *json, const struct nw_audit *audit)
 {
-    json_t *quote, *rows = json_array();
+    json_t *quote;
 
-    NW_TRY(nw_json_set_new(json, "rows", rows));
     NW_TRY(nw_json_set_int(json, "schema", NW_SCHEMA_VERSION));
     NW_TRY(nw_json_set_text(json, "kind", "audit"));
     NW_TRY(nw_json_set_text(json, "quote_file", audit->quote.path));
@@ -130,6 +129,16 @@ static nw_rc set_all(json_t *json, const struct nw_audit *audit)
         snprintf(key, sizeof key, "%s_count", nw_audit_verdict_key((nw_audit_verdict)verdict));
         NW_TRY(nw_json_set_u64(json, key, nw_audit_count(audit, (nw_audit_verdict)verdict)));
     }
+    return NW_OK;
+}
+
+static nw_rc set_all(json_t *json, const struct nw_audit *audit)
+{
+    json_t *rows;
+
+    NW_TRY(set_head(json, audit));
+    rows = json_array();
+    NW_TRY(nw_json_set_new(json, "rows", rows));
     for (size_t i = 0; i < audit->row_count; i++) {
         json_t *row = json_object();
 

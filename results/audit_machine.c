@@ -164,6 +164,14 @@ static nw_rc add_run(struct nw_audit_state *state, size_t run_index)
     return add_machine(state, &machine);
 }
 
+static bool has_gpus(const struct nw_audit_state *state)
+{
+    for (size_t i = 0; i < state->machine_count; i++)
+        if (state->machines[i].gpu_count > 0)
+            return true;
+    return false;
+}
+
 nw_rc nw_audit_collect(const struct nw_audit_input *input, struct nw_audit_state *state)
 {
     struct nw_machine machine;
@@ -176,8 +184,11 @@ nw_rc nw_audit_collect(const struct nw_audit_input *input, struct nw_audit_state
     }
     for (size_t i = 0; input->results != NULL && i < input->results->run_count; i++)
         NW_TRY(add_run(state, i));
+    const bool any_gpu = nw_audit_gpu_model(state) != NULL || has_gpus(state);
     int named = 0;
 
+    for (size_t i = 0; i < state->machine_count; i++)
+        state->machines[i].others_have_gpus = any_gpu;
     for (size_t i = 0; i < state->machine_count; i++)
         named += state->machines[i].host[0] != '\0' || state->machines[i].topo != NULL;
     if (state->host_count < named)

@@ -29,6 +29,7 @@ struct nw_machine {
     double ram_bytes;             /* NAN: unknown */
     bool restricted;              /* cores and memory shown may be a part */
     bool has_io;                  /* devices can be told from absent ones */
+    bool others_have_gpus;        /* so a machine without any lacks them */
     bool simulated;
 };
 

@@ -42,6 +42,8 @@ static const struct cause tcp_causes[] = {
      "name it: OMPI_MCA_btl_tcp_if_include=IFACE"},
     {0.3, 1, "one TCP connection or one core does not fill the link",
      "several connections: OMPI_MCA_btl_tcp_links=2; iperf3 -P 4 for comparison"},
+    {0, 1, "the processors were busy with other work during the run",
+     "uptime on each node; run with nothing else there"},
 };
 
 static const struct cause nvlink_causes[] = {

@@ -174,6 +174,12 @@ static bool only_bounds(const struct nw_wire_target *target, double inside,
     else if (!is_long_enough(&evidence->plateau))
         SAY("%s ended at %s (%s GB/s), where the start of a call still weighs; go up to 8G",
             collective, size, rate);
+    else if (evidence->has_interval && evidence->best >= 0 &&
+             evidence->score * evidence->plateau.high >= busbw)
+        SAY("%s read %s GB/s, but its interval reaches what is needed; measure longer, with "
+            "nothing "
+            "else running",
+            collective, rate);
     else if (target->between_nodes && evidence->reading_count > 0 &&
              strcmp(evidence->readings[0].algorithm, "ring") == 0 &&
              !evidence->readings[0].possible)

@@ -141,6 +141,16 @@ nw_rc nw_quote_template(FILE *stream)
     return NW_OK;
 }
 
+/* Sizes are whole, rates and prices need not be. */
+static nw_rc set_number(json_t *json, const char *key, double value)
+{
+    const size_t length = strlen(key), suffix = strlen("_bytes");
+
+    if (isfinite(value) && length > suffix && strcmp(key + length - suffix, "_bytes") == 0)
+        return nw_json_set_u64(json, key, (uint64_t)(value + 0.5));
+    return nw_json_set_real(json, key, value);
+}
+
 static nw_rc set_json(json_t *json, const struct nw_quote_row *row, const struct nw_quote *quote)
 {
     const void *field = (const char *)quote + row->offset;
@@ -153,7 +163,7 @@ static nw_rc set_json(json_t *json, const struct nw_quote_row *row, const struct
     case NW_QUOTE_CHOICE:
         return nw_json_set_text(json, row->json, *(const char *const *)field);
     case NW_QUOTE_NUMBER:
-        return nw_json_set_real(json, row->json, *(const double *)field);
+        return set_number(json, row->json, *(const double *)field);
     case NW_QUOTE_YES_NO:
         number = *(const int *)field;
         return number >= 0 ? nw_json_set_bool(json, row->json, number == 1) : NW_OK;

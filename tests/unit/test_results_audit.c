@@ -2,9 +2,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "results/audit.h"
 #include "results/audit_gpu.h"
+#include "results/import.h"
 
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
@@ -351,6 +353,76 @@ Test(results_audit, the_network_is_short_only_when_every_reading_says_so)
         check_rate(&rows[i]);
 }
 
+Test(results_audit, an_interval_that_reaches_the_need_is_no_shortage)
+{
+    static const struct {
+        double half_interval;
+        nw_audit_verdict verdict;
+    } rows[] = {{0.02, NW_AUDIT_SHORT}, {0.3, NW_AUDIT_NOT_MEASURED}};
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct nw_results results = {0};
+        struct nw_audit audit;
+        const struct curve curve = CURVE("", "all_reduce", 2, 2, 0.09, "a");
+        struct nw_run *run = add_curve(&results, &curve);
+
+        for (size_t j = 0; j < run->record_count; j++) {
+            struct nw_stats *time = &run->records[j].time_ns;
+
+            time->low = time->median * (1 - rows[i].half_interval);
+            time->high = time->median * (1 + rows[i].half_interval);
+        }
+        make("[network]\nnic_gbps=1\n", &results, NULL, 0, &audit);
+        const struct nw_audit_row *row = row_of(&audit, "network");
+
+        cr_expect_eq(row->verdict, rows[i].verdict, "+/- %g: %s", rows[i].half_interval,
+                     row->reason);
+        cr_expect(row->measured_low < row->measured && row->measured < row->measured_high);
+        nw_audit_free(&audit);
+        nw_results_free(&results);
+    }
+}
+
+/* Logs from the field; the files lie beside a development checkout only. */
+Test(results_audit, logs_from_the_field_read_as_their_sources_say)
+{
+    static const struct {
+        const char *file, *quote, *key;
+        nw_audit_verdict verdict;
+    } rows[] = {
+        /* "about half of 8x400G" */
+        {"kube-h100-2node-kubectl.log", NICS(8, 400), "network", NW_AUDIT_SHORT},
+        /* "471 > 400 GB/s NIC sum: possible with 2 nodes, must not be flagged as impossible" */
+        {"oci-h100-2node-above-nic.log", NICS(8, 400), "network", NW_AUDIT_NOT_MEASURED},
+        /* "0.90 at 16 GiB; healthy pairs 13.5 flat" */
+        {"pair-G1-001-004-slow.log", NICS(8, 400), "network", NW_AUDIT_SHORT},
+        {"panlichen-h800x8-allreduce-manyruns.log",
+         "[gpu]\nnvlink_GBps=400\nnvlink_is=bidirectional\n", "nvlink", NW_AUDIT_MET},
+        {"panlichen-4090x8-reducescatter-manyruns.log", NVLINK_900, "nvlink", NW_AUDIT_SHORT},
+        {"kube-h100-2node-kubectl.log", "[gpu]\nmodel=H100 SXM\n", "gpu_model", NW_AUDIT_MET},
+        {"kube-h100-2node-kubectl.log", "[gpu]\nmodel=H100 PCIe\n", "gpu_model", NW_AUDIT_SHORT},
+    };
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char path[512];
+        struct nw_results results = {0};
+        struct nw_audit audit;
+
+        snprintf(path, sizeof path, "%s/../shared/data/field/nccltests/%s", NW_SOURCE_DIR,
+                 rows[i].file);
+        if (access(path, R_OK) != 0)
+            cr_skip_test("no logs from the field at %s", path);
+        cr_assert_eq(nw_import_file(path, &results), NW_OK, "%s", nw_last_error()->text);
+        make(rows[i].quote, &results, NULL, 0, &audit);
+        cr_expect_eq(row_of(&audit, rows[i].key)->verdict, rows[i].verdict, "%s: %s is %s (%s)",
+                     rows[i].file, rows[i].key,
+                     nw_audit_verdict_text(row_of(&audit, rows[i].key)->verdict),
+                     row_of(&audit, rows[i].key)->reason);
+        nw_audit_free(&audit);
+        nw_results_free(&results);
+    }
+}
+
 Test(results_audit, the_worst_hosts_speak_and_repeats_of_the_same_hosts_are_told)
 {
     struct nw_results results = {0};
@@ -556,8 +628,27 @@ Test(results_audit, each_shortage_is_found_and_gaps_of_the_source_are_no_shortag
     CHANGED(topo.gaps = NW_TOPO_NO_IO; topo.node_count = 1, "gpu_count", NW_AUDIT_NOT_MEASURED);
     CHANGED(topo.gaps = NW_TOPO_NO_IO; topo.node_count = 1, "nics", NW_AUDIT_NOT_MEASURED);
     CHANGED(topo.gaps = NW_TOPO_NO_IO; topo.node_count = 1, "disks", NW_AUDIT_NOT_MEASURED);
-    CHANGED(topo.node_count = 1, "gpu_model", NW_AUDIT_SHORT);
+    /* A machine without any GPU is not the quoted one: nothing is known of that. */
+    CHANGED(topo.node_count = 1, "gpu_model", NW_AUDIT_NOT_MEASURED);
+    CHANGED(topo.node_count = 1, "gpu_count", NW_AUDIT_NOT_MEASURED);
 #undef CHANGED
+}
+
+Test(results_audit, one_node_without_gpus_among_others_is_short)
+{
+    struct nw_topo topos[2], *list[] = {&topos[0], &topos[1]};
+    struct nw_topo_node nodes[2][8];
+    struct nw_audit audit;
+
+    fill_topo(&topos[0], nodes[0]);
+    fill_topo(&topos[1], nodes[1]);
+    strcpy(topos[1].host, "n2");
+    topos[1].node_count = 1;
+    make(whole_quote, NULL, list, 2, &audit);
+    cr_expect_eq(row_of(&audit, "gpu_count")->verdict, NW_AUDIT_SHORT);
+    cr_expect_eq(row_of(&audit, "gpu_model")->verdict, NW_AUDIT_SHORT);
+    cr_expect_str_eq(row_of(&audit, "gpu_count")->source, "n2");
+    nw_audit_free(&audit);
 }
 
 Test(results_audit, vcpus_sold_as_cores_are_named)
