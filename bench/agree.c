@@ -10,32 +10,33 @@ struct verdict {
 };
 
 /* Losing a peer is a consequence: the rank that has a cause of its own speaks. -1: all is well. */
-static int speaking_rank(const struct nw_comm *comm, const double *codes, size_t stride)
+static int speaking_rank(const struct nw_comm *comm, const int *codes)
 {
     int speaker = -1;
 
     for (int rank = comm->rank_count - 1; rank >= 0; rank--) {
-        const double code = codes[(size_t)rank * stride];
+        const int code = codes[rank];
 
         if (code == NW_OK)
             continue;
-        if (code != NW_EPEER || speaker < 0 || codes[(size_t)speaker * stride] == NW_EPEER)
+        if (code != NW_EPEER || speaker < 0 || codes[speaker] == NW_EPEER)
             speaker = rank;
     }
     return speaker;
 }
 
-nw_rc nw_agree_on(struct nw_comm *comm, const double *codes, size_t stride, const char *text)
+static nw_rc agree_on(struct nw_comm *comm, const int *codes, const char *text)
 {
-    const int speaker = speaking_rank(comm, codes, stride);
+    const int speaker = speaking_rank(comm, codes);
     struct verdict verdict = {.rc = NW_OK};
 
     if (speaker < 0)
         return NW_OK;
-    verdict.rc = (int)codes[(size_t)speaker * stride];
+    verdict.rc = codes[speaker];
     snprintf(verdict.text, sizeof verdict.text, "%s", text);
     NW_TRY(comm->ops->share(comm, &verdict, sizeof verdict, speaker));
-    if (comm->rank_count == 1)
+    /* bad input and files are rank 0's, which is where the person is */
+    if (comm->rank_count == 1 || (speaker == 0 && nw_rc_exit_code((nw_rc)verdict.rc) == 2))
         return nw_fail((nw_rc)verdict.rc, "%s", verdict.text);
     return nw_fail((nw_rc)verdict.rc, "rank %d on %s: %s", speaker,
                    comm->host_names[comm->host_of_rank[speaker]], verdict.text);
@@ -43,9 +44,9 @@ nw_rc nw_agree_on(struct nw_comm *comm, const double *codes, size_t stride, cons
 
 nw_rc nw_agree(struct nw_comm *comm, nw_rc mine)
 {
-    const double code = mine;
+    const int code = (int)mine;
     char text[sizeof nw_last_error()->text] = "";
-    double *codes;
+    int *codes;
     nw_rc rc;
 
     if (mine != NW_OK)
@@ -55,7 +56,7 @@ nw_rc nw_agree(struct nw_comm *comm, nw_rc mine)
         return nw_fail(NW_ENOMEM, "no memory for the answers of %d ranks", comm->rank_count);
     rc = comm->ops->exchange(comm, &code, sizeof code, codes);
     if (rc == NW_OK)
-        rc = nw_agree_on(comm, codes, 1, text);
+        rc = agree_on(comm, codes, text);
     else if (mine != NW_OK)
         rc = nw_fail(mine, "%s", text);
     free(codes);

@@ -17,6 +17,16 @@ const struct nw_case nw_cases[] = {
 };
 const size_t nw_case_count = sizeof nw_cases / sizeof *nw_cases;
 
+const char *nw_bench_case_name(size_t index)
+{
+    return index < nw_case_count ? nw_cases[index].name : NULL;
+}
+
+const char *nw_bench_case_title(size_t index)
+{
+    return index < nw_case_count ? nw_cases[index].title : NULL;
+}
+
 /* The slowest wire that is still credible: 100 Mb/s Ethernet gives 12 MB/s. */
 #define SLOWEST_BYTES_PER_S 10e6
 #define MARGIN_NS           20e9
@@ -149,6 +159,49 @@ void nw_bench_end(struct nw_bench *bench, const struct nw_unit *unit)
         atomic_store(&bench->events->status->done, bench->done);
 }
 
+static void free_buffers(struct nw_bench *bench)
+{
+    nw_comm_free(bench->send, bench->send_bytes);
+    nw_comm_free(bench->recv, bench->recv_bytes);
+    bench->send = bench->recv = NULL;
+    bench->send_bytes = bench->recv_bytes = 0;
+}
+
+static nw_rc allocate(struct nw_bench *bench)
+{
+    if (bench->plan->cold && bench->send_bytes > 0 && bench->send_bytes < COLD_BYTES)
+        bench->send_bytes = COLD_BYTES;
+    if (bench->plan->cold && bench->recv_bytes > 0 && bench->recv_bytes < COLD_BYTES)
+        bench->recv_bytes = COLD_BYTES;
+    bench->send = nw_comm_alloc(bench->send_bytes);
+    bench->recv = nw_comm_alloc(bench->recv_bytes);
+    if (bench->send == NULL || bench->recv == NULL)
+        return nw_fail(NW_ENOMEM, "no memory for buffers of %llu and %llu bytes",
+                       (unsigned long long)bench->send_bytes,
+                       (unsigned long long)bench->recv_bytes);
+    return NW_OK;
+}
+
+nw_rc nw_bench_series(struct nw_bench *bench, nw_rc (*walk)(void *user), void *user)
+{
+    struct nw_bench counted;
+    nw_rc rc;
+
+    if (bench->dry)
+        return walk(user);
+    free_buffers(bench);
+    counted = *bench;
+    bench->dry = true;
+    rc = walk(user);
+    bench->dry = false;
+    bench->total = counted.total;
+    bench->total_weight = counted.total_weight;
+    if (rc == NW_OK)
+        rc = allocate(bench);
+    NW_TRY(nw_agree(bench->comm, rc));
+    return walk(user);
+}
+
 void nw_bench_record(struct nw_bench *bench, const struct nw_record *record)
 {
     bench->wrong |= record->rc == NW_EWRONG;
@@ -260,26 +313,11 @@ static nw_rc check_memory(const struct nw_bench *bench)
     if (available == 0 || needed <= (double)available)
         return NW_OK;
     return nw_fail(NW_EUSAGE,
-                   "the largest size needs %s of memory for %d rank%s on this host, %s are free; "
+                   "the largest size needs %s of memory for %d rank%s on %s, %s are free there; "
                    "lower -e (--maxbytes)",
                    nw_format_bytes(needed_text, (uint64_t)fmin(needed, 1.8e19)), here,
-                   here == 1 ? "" : "s", nw_format_bytes(available_text, available));
-}
-
-static nw_rc allocate(struct nw_bench *bench)
-{
-    if (bench->plan->cold && bench->send_bytes > 0 && bench->send_bytes < COLD_BYTES)
-        bench->send_bytes = COLD_BYTES;
-    if (bench->plan->cold && bench->recv_bytes > 0 && bench->recv_bytes < COLD_BYTES)
-        bench->recv_bytes = COLD_BYTES;
-    NW_TRY(check_memory(bench));
-    bench->send = nw_comm_alloc(bench->send_bytes);
-    bench->recv = nw_comm_alloc(bench->recv_bytes);
-    if (bench->send == NULL || bench->recv == NULL)
-        return nw_fail(NW_ENOMEM, "no memory for buffers of %llu and %llu bytes",
-                       (unsigned long long)bench->send_bytes,
-                       (unsigned long long)bench->recv_bytes);
-    return NW_OK;
+                   here == 1 ? "" : "s", comm->host_names[comm->host_index],
+                   nw_format_bytes(available_text, available));
 }
 
 static nw_rc prepare(struct nw_bench *bench)
@@ -290,7 +328,7 @@ static nw_rc prepare(struct nw_bench *bench)
     bench->dry = false;
     if (bench->events->status != NULL)
         atomic_store(&bench->events->status->total, bench->total);
-    return allocate(bench);
+    return check_memory(bench);
 }
 
 static nw_rc hand_out_context(struct nw_bench *bench)
@@ -336,8 +374,12 @@ nw_rc nw_bench_run(const struct nw_plan *plan, struct nw_comm *comm,
     if (rc == NW_OK)
         rc = verdict(&bench);
     nw_bench_status_write(events->status, 0, "");
-    nw_comm_free(bench.send, bench.send_bytes);
-    nw_comm_free(bench.recv, bench.recv_bytes);
+    free_buffers(&bench);
     free(bench.sizes);
     return rc;
+}
+
+bool nw_bench_is_broken(nw_rc rc)
+{
+    return rc == NW_ELIB || rc == NW_EPEER || rc == NW_ETIMEOUT;
 }

@@ -35,8 +35,17 @@ struct nw_bench_events {
 };
 
 /* NW_OK; NW_EWRONG: the run reached its end and some results were wrong; NW_ENOTSUP: nothing of the
- * plan could be measured here. Any other failure ended the run. The same on all ranks. */
+ * plan could be measured here. Any other failure ended the run. The same on all ranks, unless
+ * nw_bench_is_broken. */
 nw_rc nw_bench_run(const struct nw_plan *plan, struct nw_comm *comm,
                    const struct nw_bench_events *events);
+/* Communication failed: the communicator is of no more use and other ranks may hang in it. Only the
+ * rank that has the cause can name it (the others have NW_EPEER, or no answer): it must speak, and
+ * end the job. */
+bool nw_bench_is_broken(nw_rc rc);
+
+/* The cases by number, for lists of what can be named; NULL past the last. */
+const char *nw_bench_case_name(size_t index);
+const char *nw_bench_case_title(size_t index);
 
 #endif

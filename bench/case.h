@@ -18,10 +18,10 @@ struct nw_bench {
     uint64_t *sizes; /* ascending */
     size_t size_count;
     bool dry;
-    char *send, *recv; /* send_bytes, recv_bytes: what the largest unit needs */
-    uint64_t send_bytes, recv_bytes;
-    uint64_t round; /* next test pattern */
-    nw_rc rc;       /* rank 0: a callback failed; `text` says how */
+    char *send, *recv;               /* of the current series; NULL in a dry run */
+    uint64_t send_bytes, recv_bytes; /* of the buffers; in a dry run what the largest unit needs */
+    uint64_t round;                  /* next test pattern */
+    nw_rc rc;                        /* rank 0: a callback failed; `text` says how */
     char text[1024];
     bool wrong;          /* some data was wrong (complete on rank 0 only) */
     size_t record_count; /* handed out, kept ones included (rank 0) */
@@ -40,6 +40,10 @@ extern const size_t nw_case_count;
 nw_rc nw_case_coll(struct nw_bench *bench);
 nw_rc nw_case_pairs(struct nw_bench *bench);
 nw_rc nw_case_scaling(struct nw_bench *bench);
+
+/* Units that follow each other over the same buffers: sized dry, allocated, measured. Freed before
+ * the next series, since a library's own buffers come on top of ours. */
+nw_rc nw_bench_series(struct nw_bench *bench, nw_rc (*walk)(void *user), void *user);
 
 struct nw_unit {
     const struct nw_record *identities; /* of the records that it gives */

@@ -11,6 +11,8 @@
 struct sweep {
     struct nw_bench *bench;
     const struct nw_variant *variant;
+    const uint64_t *sizes;
+    size_t count;
     struct nw_curve curves[2]; /* out of place, in place; rank 0 */
 };
 
@@ -136,17 +138,18 @@ static nw_rc examine_curve(struct sweep *sweep, bool in_place)
     return NW_OK;
 }
 
-static nw_rc sweep_sizes(struct sweep *sweep, const uint64_t *sizes, size_t count)
+static nw_rc sweep_sizes(void *user)
 {
+    struct sweep *sweep = user;
     const struct nw_plan *plan = sweep->bench->plan;
     const bool in_place_too =
         plan->places & NW_PLACE_IN && !(sweep->variant->coll->flags & NW_COLL_NO_INPLACE);
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < sweep->count; i++) {
         if (plan->places & NW_PLACE_OUT)
-            NW_TRY(unit(sweep, sizes[i], false, plan->piece_bytes, NULL));
+            NW_TRY(unit(sweep, sweep->sizes[i], false, plan->piece_bytes, NULL));
         if (in_place_too)
-            NW_TRY(unit(sweep, sizes[i], true, plan->piece_bytes, NULL));
+            NW_TRY(unit(sweep, sweep->sizes[i], true, plan->piece_bytes, NULL));
     }
     if (plan->places & NW_PLACE_OUT)
         NW_TRY(examine_curve(sweep, false));
@@ -169,13 +172,15 @@ static nw_rc run_variant(struct nw_bench *bench, const struct nw_variant *varian
                          left_out, left_out == 1 ? " is" : "s are", bench->comm->rank_count);
     if (count > 0 && nw_variant_supported(bench, variant, sizes[0])) {
         points = calloc(2 * count, sizeof *points);
+        sweep.sizes = sizes;
+        sweep.count = count;
         if (points == NULL)
             rc = nw_fail(NW_ENOMEM, "no memory for a curve of %zu sizes", count);
         for (int place = 0; place < 2 && points != NULL; place++)
             sweep.curves[place] =
                 (struct nw_curve){.points = points + (size_t)place * count, .capacity = count};
         if (rc == NW_OK)
-            rc = sweep_sizes(&sweep, sizes, count);
+            rc = nw_bench_series(bench, sweep_sizes, &sweep);
     }
     free(points);
     free(sizes);

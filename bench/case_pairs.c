@@ -219,8 +219,9 @@ static void tell_slow(struct pairs *pairs, const struct nw_slow_pairs *slow)
     }
 }
 
-static nw_rc run_rounds(struct pairs *pairs)
+static nw_rc run_rounds(void *user)
 {
+    struct pairs *pairs = user;
     struct nw_bench *bench = pairs->bench;
     const int rounds = nw_round_count(bench->comm->rank_count);
     struct nw_slow_pairs slow = {0};
@@ -258,7 +259,7 @@ nw_rc nw_case_pairs(struct nw_bench *bench)
         (bench->comm->rank == 0 && !bench->dry && pairs.rates == NULL))
         rc = nw_fail(NW_ENOMEM, "no memory for the pairs of %zu ranks", ranks);
     else
-        rc = run_rounds(&pairs);
+        rc = nw_bench_series(bench, run_rounds, &pairs);
     free(pairs.rates);
     free(pairs.kept);
     free(pairs.identities);

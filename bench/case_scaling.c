@@ -154,20 +154,28 @@ static void tell_efficiency(const struct scaling *scaling, const struct nw_varia
         nw_format_gb_per_s(all, reached->all_busbw), nw_format_gb_per_s(one, reached->one_busbw));
 }
 
-static nw_rc sweep(struct scaling *scaling, const struct nw_variant *variant, const uint64_t *sizes,
-                   size_t count)
+struct sweep {
+    struct scaling *scaling;
+    const struct nw_variant *variant;
+    const uint64_t *sizes;
+    size_t count;
+};
+
+static nw_rc sweep_sizes(void *user)
 {
+    const struct sweep *sweep = user;
     struct reached last = {.one_busbw = NAN, .all_busbw = NAN};
 
-    for (size_t i = 0; i < count; i++) {
-        struct reached reached = {.one_busbw = NAN, .all_busbw = NAN, .bytes = sizes[i]};
+    for (size_t i = 0; i < sweep->count; i++) {
+        const uint64_t bytes = sweep->sizes[i];
+        struct reached reached = {.one_busbw = NAN, .all_busbw = NAN, .bytes = bytes};
 
-        NW_TRY(unit(scaling, variant, sizes[i], true, &reached.one_busbw));
-        NW_TRY(unit(scaling, variant, sizes[i], false, &reached.all_busbw));
+        NW_TRY(unit(sweep->scaling, sweep->variant, bytes, true, &reached.one_busbw));
+        NW_TRY(unit(sweep->scaling, sweep->variant, bytes, false, &reached.all_busbw));
         if (reached.bytes > last.bytes)
             last = reached;
     }
-    tell_efficiency(scaling, variant, &last);
+    tell_efficiency(sweep->scaling, sweep->variant, &last);
     return NW_OK;
 }
 
@@ -180,7 +188,10 @@ static nw_rc run_variant(struct nw_bench *bench, const struct nw_variant *varian
 
     NW_TRY(nw_variant_sizes(bench, variant, bench->comm->rank_count, &sizes, &count, &left_out));
     if (count > 0 && nw_variant_supported(bench, variant, sizes[0]))
-        rc = sweep(scaling, variant, sizes, count);
+        rc = nw_bench_series(
+            bench, sweep_sizes,
+            &(struct sweep){
+                .scaling = scaling, .variant = variant, .sizes = sizes, .count = count});
     free(sizes);
     return rc;
 }

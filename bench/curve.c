@@ -54,7 +54,7 @@ bool nw_curve_falls(const struct nw_curve *curve, struct nw_fall *fall_out)
         if (curve->points[i].bytes > fall.last.bytes)
             fall.last = curve->points[i];
     }
-    if (!is_fallen(&fall.last, &fall.best))
+    if (fall.last.bytes < NW_FALL_BYTES_MIN || !is_fallen(&fall.last, &fall.best))
         return false;
     for (size_t i = 0; i < curve->count; i++)
         if (is_fallen(&curve->points[i], &fall.best))

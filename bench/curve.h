@@ -6,6 +6,9 @@
 
 #define NW_FALL_REL 0.10 /* the largest size this much below the best: the curve falls */
 
+/* Below that, calls are all latency: a smaller size with more "bandwidth" is noise. */
+#define NW_FALL_BYTES_MIN (64u << 10)
+
 struct nw_curve_point {
     uint64_t bytes;
     double busbw, low, high; /* bytes/s; from the interval of the median */
@@ -29,7 +32,8 @@ struct nw_fall {
     size_t fallen_count;
 };
 
-/* True when the largest size is NW_FALL_REL below the best, beyond what the intervals allow. */
+/* True when the largest size, NW_FALL_BYTES_MIN or more, is NW_FALL_REL below the best, beyond what
+ * the intervals allow. */
 bool nw_curve_falls(const struct nw_curve *curve, struct nw_fall *fall_out);
 
 #endif

@@ -8,9 +8,9 @@
 #include "base/clock.h"
 #include "bench/agree.h"
 
-/* What ranks tell each other: arrays of doubles, the rank's nw_rc first. */
-enum { PACKET_RC, PACKET_ELAPSED, PACKET_TIMES, PACKET_MAX = PACKET_TIMES + NW_BATCH_MAX };
-enum { CHECK_RC, CHECK_WRONG, CHECK_INDEX, CHECK_EXPECTED, CHECK_FOUND, CHECK_FROM, CHECK_COUNT };
+/* What ranks tell each other: arrays of doubles. */
+enum { PACKET_ELAPSED, PACKET_TIMES, PACKET_MAX = PACKET_TIMES + NW_BATCH_MAX };
+enum { CHECK_WRONG, CHECK_INDEX, CHECK_EXPECTED, CHECK_FOUND, CHECK_FROM, CHECK_COUNT };
 
 struct loop {
     const struct nw_measure *how;
@@ -19,8 +19,6 @@ struct loop {
     int *everybody; /* group_of_rank where the caller gave none */
     double *mine, *all;
     uint64_t index;         /* of the next call */
-    char text[1024];        /* this rank's failure */
-    nw_rc rc;               /* this rank's failure */
     struct nw_measured out; /* growing */
 };
 
@@ -42,33 +40,28 @@ static void enter_phase(const struct loop *loop, const char *phase)
     set_deadline(loop, 1);
 }
 
-static void keep_failure(struct loop *loop, nw_rc rc)
+/* A call that fails breaks the communicator: the other ranks are in the middle of theirs, so there
+ * is no agreeing any more, and this rank leaves with its own words. */
+static nw_rc call_once(const struct loop *loop, uint64_t index)
 {
-    if (rc == NW_OK || loop->rc != NW_OK)
-        return;
-    loop->rc = rc;
-    snprintf(loop->text, sizeof loop->text, "%s", nw_last_error()->text);
+    const struct nw_comm *comm = loop->how->comm;
+    const nw_rc rc = loop->work->call(loop->work, index);
+    char text[sizeof nw_last_error()->text];
+
+    if (rc == NW_OK || rc == NW_EPEER)
+        return rc;
+    snprintf(text, sizeof text, "%s", nw_last_error()->text);
+    return nw_fail(rc, "rank %d on %s: %s", comm->rank,
+                   comm->host_names[comm->host_of_rank[comm->rank]], text);
 }
 
-static void call_once(struct loop *loop, uint64_t index)
-{
-    if (loop->rc == NW_OK)
-        keep_failure(loop, loop->work->call(loop->work, index));
-}
-
-/* Everybody's packet of `count` doubles into loop->all; fails alike on all ranks. */
+/* Everybody's packet of `count` doubles into loop->all. */
 static nw_rc exchange(struct loop *loop, size_t count)
 {
     struct nw_comm *comm = loop->how->comm;
-    nw_rc rc;
 
-    loop->mine[0] = loop->rc;
     set_deadline(loop, 1);
-    rc = comm->ops->exchange(comm, loop->mine, count * sizeof *loop->mine, loop->all);
-    if (rc != NW_OK && loop->rc != NW_OK)
-        return nw_fail(loop->rc, "%s", loop->text);
-    NW_TRY(rc);
-    return nw_agree_on(comm, loop->all, count, loop->text);
+    return comm->ops->exchange(comm, loop->mine, count * sizeof *loop->mine, loop->all);
 }
 
 static void merge_check(struct loop *loop)
@@ -97,7 +90,7 @@ static void merge_check(struct loop *loop)
 static nw_rc check_once(struct loop *loop, uint64_t round)
 {
     struct nw_wrong first = {.from_rank = -1};
-    const uint64_t wrong = loop->rc == NW_OK ? loop->work->check(loop->work, round, &first) : 0;
+    const uint64_t wrong = loop->work->check(loop->work, round, &first);
 
     loop->mine[CHECK_WRONG] = (double)wrong;
     loop->mine[CHECK_INDEX] = (double)first.index;
@@ -112,7 +105,7 @@ static nw_rc check_once(struct loop *loop, uint64_t round)
 static nw_rc verify(struct loop *loop, uint64_t round)
 {
     loop->work->fill(loop->work, round);
-    call_once(loop, 0);
+    NW_TRY(call_once(loop, 0));
     return check_once(loop, round);
 }
 
@@ -127,14 +120,11 @@ static nw_rc warm_up(struct loop *loop)
         NW_TRY(verify(loop, how->round + (uint64_t)calls));
     if (how->check_calls == 0)
         loop->work->fill(loop->work, how->round);
-    do {
-        if (calls >= 1 && calls >= how->warmup_calls)
-            break;
+    for (; calls < 1 || calls < how->warmup_calls; calls++) {
         set_deadline(loop, 1);
-        call_once(loop, loop->index++);
-        calls++;
-    } while (loop->rc == NW_OK);
-    return NW_OK; /* a failure here travels with the first samples */
+        NW_TRY(call_once(loop, loop->index++));
+    }
+    return NW_OK;
 }
 
 static bool all_wrong(const struct loop *loop)
@@ -145,20 +135,18 @@ static bool all_wrong(const struct loop *loop)
     return true;
 }
 
-static void take_sample(struct loop *loop, uint32_t calls, double *time_ns_out)
+static nw_rc take_sample(struct loop *loop, uint32_t calls, double *time_ns_out)
 {
     struct nw_comm *comm = loop->how->comm;
-    uint64_t began;
+    uint64_t began_ns;
 
-    *time_ns_out = 0;
     set_deadline(loop, calls);
-    if (loop->rc == NW_OK)
-        keep_failure(loop, comm->ops->barrier(comm));
-    began = nw_now_ns();
-    for (uint32_t call = 0; call < calls && loop->rc == NW_OK; call++)
-        keep_failure(loop, loop->work->call(loop->work, loop->index++));
-    if (loop->rc == NW_OK)
-        *time_ns_out = (double)(nw_now_ns() - began);
+    NW_TRY(comm->ops->barrier(comm));
+    began_ns = nw_now_ns();
+    for (uint32_t call = 0; call < calls; call++)
+        NW_TRY(call_once(loop, loop->index++));
+    *time_ns_out = (double)(nw_now_ns() - began_ns);
+    return NW_OK;
 }
 
 static nw_rc sample(struct loop *loop)
@@ -175,7 +163,7 @@ static nw_rc sample(struct loop *loop)
         double elapsed_ns = 0;
 
         for (size_t i = 0; i < batch; i++)
-            take_sample(loop, calls, &loop->mine[PACKET_TIMES + i]);
+            NW_TRY(take_sample(loop, calls, &loop->mine[PACKET_TIMES + i]));
         loop->mine[PACKET_ELAPSED] = (double)(nw_now_ns() - began);
         NW_TRY(exchange(loop, count));
         for (int rank = 0; rank < rank_count; rank++)

@@ -54,7 +54,8 @@ struct nw_measured {
     int group_count;
 };
 
-/* Fails, on all ranks alike, when a call or the communication fails; wrong data is no failure. */
+/* Wrong data is no failure. When a call fails, on this rank or another, the communicator is broken:
+ * NW_EPEER where another rank has the cause. */
 nw_rc nw_measure(const struct nw_measure *how, const struct nw_work *work,
                  struct nw_measured *measured_out);
 void nw_measured_free(struct nw_measured *measured);

@@ -166,14 +166,36 @@ static uint32_t raised_calls(const struct nw_sampling *sampling, double sample_n
     return calls < sampling->calls_limit ? (uint32_t)calls : sampling->calls_limit;
 }
 
+/* The slowest rank's sample should fit the budget min_samples times; four times over is too much.
+ */
+static uint32_t lowered_calls(const struct nw_sampling *sampling, double slowest_ns)
+{
+    const double fitting_ns = sampling->rules.budget_ns / (double)sampling->rules.min_samples;
+    const double calls = sampling->calls * fitting_ns / slowest_ns;
+
+    if (slowest_ns <= 4 * fitting_ns)
+        return sampling->calls;
+    return calls > 1 ? (uint32_t)calls : 1;
+}
+
+/* By the fastest rank: the slowest may have waited for one that had not been given a CPU yet, which
+ * says nothing about the call. */
 static void calibrate(struct nw_sampling *sampling, const double *times, size_t stride)
 {
-    double sample_ns = INFINITY;
+    double fastest_ns = INFINITY, slowest_ns = 0;
 
-    for (int group = 0; group < sampling->group_count; group++)
-        sample_ns = fmin(sample_ns, extremes_of(sampling, group, times, stride, 0).slowest_ns);
-    if (sample_ns < sampling->target_ns && sampling->calls < sampling->calls_limit) {
-        sampling->calls = raised_calls(sampling, sample_ns);
+    for (int group = 0; group < sampling->group_count; group++) {
+        const struct extremes extremes = extremes_of(sampling, group, times, stride, 0);
+
+        fastest_ns = fmin(fastest_ns, extremes.fastest_ns);
+        slowest_ns = fmax(slowest_ns, extremes.slowest_ns);
+    }
+    if (sampling->rules.fixed_calls == 0 && sampling->calls > 1 &&
+        lowered_calls(sampling, slowest_ns) < sampling->calls) {
+        sampling->calls = lowered_calls(sampling, slowest_ns);
+        sampling->recalibrations = RECALIBRATIONS_MAX;
+    } else if (fastest_ns < sampling->target_ns && sampling->calls < sampling->calls_limit) {
+        sampling->calls = raised_calls(sampling, fastest_ns);
         return;
     }
     if (sampling->rules.fixed_calls > 0)
@@ -226,39 +248,65 @@ static void append(struct nw_sampling *sampling, size_t batch, const double *tim
     sampling->count += batch;
 }
 
-/* Was the calibration misled by a slow moment? Then start again with more calls a sample. */
-static bool recalibrated(struct nw_sampling *sampling, double fastest_median_ns)
+/* The fastest rank's usual time of a sample, of the group where that is least. */
+static nw_rc fastest_sample(const struct nw_sampling *sampling, double *sample_ns_out)
 {
-    const double sample_ns = fastest_median_ns * sampling->calls;
+    double *values = malloc(sampling->count * sizeof *values), fastest_ns = INFINITY;
+    nw_rc rc = values != NULL ? NW_OK : nw_fail(NW_ENOMEM, "no memory for samples");
 
+    for (int group = 0; group < sampling->group_count && rc == NW_OK; group++) {
+        const struct series *series = &sampling->series[group];
+        struct nw_stats stats;
+
+        for (size_t i = 0; i < sampling->count; i++)
+            values[i] = series->times_ns[i] - series->skews_ns[i];
+        rc = nw_stats_of(values, sampling->count, &stats);
+        if (rc == NW_OK)
+            fastest_ns = fmin(fastest_ns, stats.median);
+    }
+    free(values);
+    NW_TRY(rc);
+    *sample_ns_out = fastest_ns * sampling->calls;
+    return NW_OK;
+}
+
+/* Was the calibration misled by a slow moment? Then start again with more calls a sample. */
+static nw_rc recalibrate(struct nw_sampling *sampling, bool *again_out)
+{
+    double sample_ns;
+
+    *again_out = false;
     if (sampling->rules.fixed_calls > 0 || sampling->recalibrations == RECALIBRATIONS_MAX ||
-        sample_ns >= sampling->target_ns / 2 || sampling->calls == sampling->calls_limit)
-        return false;
+        sampling->calls == sampling->calls_limit)
+        return NW_OK;
+    NW_TRY(fastest_sample(sampling, &sample_ns));
+    if (sample_ns >= sampling->target_ns / 2)
+        return NW_OK;
     sampling->calls = raised_calls(sampling, sample_ns);
     sampling->recalibrations++;
     sampling->count = 0;
     sampling->began_ns = sampling->elapsed_ns;
     memset(sampling->slowest_count, 0,
            (size_t)sampling->rank_count * sizeof *sampling->slowest_count);
-    return true;
+    *again_out = true;
+    return NW_OK;
 }
 
 static nw_rc judge(struct nw_sampling *sampling)
 {
-    bool converged = true;
-    double fastest_median_ns = INFINITY;
+    bool converged = true, again;
 
+    NW_TRY(recalibrate(sampling, &again));
+    if (again)
+        return NW_OK;
     for (int group = 0; group < sampling->group_count; group++) {
         struct nw_stats stats;
 
         NW_TRY(nw_stats_of(sampling->series[group].times_ns, sampling->count, &stats));
         sampling->series[group].rel_half_interval = nw_stats_rel_half_interval(&stats);
-        fastest_median_ns = fmin(fastest_median_ns, stats.median);
         if (!(sampling->series[group].rel_half_interval <= sampling->rules.stop_rel_ci))
             converged = false;
     }
-    if (recalibrated(sampling, fastest_median_ns))
-        return NW_OK;
     if (sampling->rules.fixed_calls > 0) {
         if (sampling->count >= fixed_samples(sampling))
             sampling->stop = NW_STOP_FIXED;

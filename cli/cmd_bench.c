@@ -8,6 +8,7 @@
 #include "bench/agree.h"
 #include "bench/bench.h"
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "cli/watch.h"
 #include "report/bench_text.h"
 #include "results/results.h"
@@ -21,10 +22,11 @@ struct session {
     char path[4096]; /* of results.jsonl; "": only the table */
     struct nw_results_writer *file, *json;
     struct nw_bench_text *text;
-    struct nw_results before; /* --resume: what the file holds */
-    const struct nw_run *unfinished;
-    bool continues; /* the file's last run is unfinished: go on in it */
-    nw_rc rc;       /* what the run came to, for the exit code of --backend local */
+    struct nw_progress_line progress;
+    struct nw_results before;        /* --resume: what the file holds */
+    const struct nw_run *unfinished; /* its last run, to go on in; NULL: a new one is begun */
+    bool nothing_left;               /* its last run reached its end */
+    nw_rc rc; /* what the run came to, for the exit code of --backend local */
 };
 
 /* ---- where results go (rank 0) ----------------------------------------------------------------
@@ -68,8 +70,14 @@ static nw_rc read_before(struct session *session, const struct nw_comm *comm)
     NW_TRY(nw_results_read(session->path, &session->before));
     if (before->run_count == 0)
         return NW_OK;
+    if (before->runs[before->run_count - 1].context.complete) {
+        session->nothing_left = true;
+        nw_message("%s: the last run in it reached its end, there is nothing to go on with; for "
+                   "another plan start without --resume",
+                   session->path);
+        return NW_OK;
+    }
     session->unfinished = &before->runs[before->run_count - 1];
-    session->continues = !session->unfinished->context.complete;
     return check_resumable(session, comm);
 }
 
@@ -77,8 +85,12 @@ static nw_rc open_sinks(struct session *session, const struct nw_comm *comm)
 {
     NW_TRY(find_path(session));
     NW_TRY(read_before(session, comm));
+    if (session->nothing_left)
+        return NW_OK;
     if (session->path[0] != '\0')
         NW_TRY(nw_results_create(session->path, session->plan.resume, &session->file));
+    session->progress =
+        nw_progress_open(strcmp(session->plan.progress, "auto") == 0, !session->plan.json);
     if (session->plan.json)
         return nw_results_create("/dev/stdout", true, &session->json);
     return nw_bench_text_open(stdout, &session->plan, &session->text);
@@ -124,9 +136,10 @@ static nw_rc on_context(void *user, const struct nw_context *context)
 {
     struct session *session = user;
 
-    if (session->continues)
+    nw_progress_clear(&session->progress);
+    if (session->unfinished != NULL)
         NW_TRY(check_same_hosts(session, context));
-    if (session->file != NULL && !session->continues)
+    if (session->file != NULL && session->unfinished == NULL)
         NW_TRY(nw_results_write_context(session->file, context));
     if (session->json != NULL)
         return nw_results_write_context(session->json, context);
@@ -138,6 +151,7 @@ static nw_rc on_record(void *user, const struct nw_record *record, bool kept)
 {
     struct session *session = user;
 
+    nw_progress_clear(&session->progress);
     if (session->file != NULL && !kept)
         NW_TRY(nw_results_write_record(session->file, record));
     if (session->json != NULL)
@@ -150,12 +164,20 @@ static nw_rc on_finding(void *user, const struct nw_finding *finding)
 {
     struct session *session = user;
 
+    nw_progress_clear(&session->progress);
     if (session->file != NULL)
         NW_TRY(nw_results_write_finding(session->file, finding));
     if (session->json != NULL)
         return nw_results_write_finding(session->json, finding);
     nw_bench_text_finding(session->text, finding);
     return NW_OK;
+}
+
+static void on_progress(void *user, const struct nw_bench_progress *progress)
+{
+    struct session *session = user;
+
+    nw_progress_show(&session->progress, progress);
 }
 
 /* ---- a rank -----------------------------------------------------------------------------------
@@ -174,26 +196,32 @@ static nw_rc run_rank(struct nw_comm *comm, void *argument)
     struct session *session = argument;
     struct nw_bench_events events = {.version = nw_version};
     nw_rc rc = NW_OK, closed;
+    bool nothing_left = false;
 
     if (comm->rank == 0) {
         events = (struct nw_bench_events){.user = session,
                                           .on_context = on_context,
                                           .on_record = on_record,
                                           .on_finding = on_finding,
+                                          .on_progress = on_progress,
                                           .version = nw_version};
         rc = open_sinks(session, comm);
+        nothing_left = session->nothing_left;
     }
     /* the threads of --backend local share one status: rank 0's */
     events.status = comm->ops->simulated && comm->rank != 0 ? NULL : session->status;
     rc = nw_agree(comm, rc);
+    if (rc == NW_OK)
+        rc = comm->ops->share(comm, &nothing_left, sizeof nothing_left, 0);
     if (comm->rank == 0 && session->unfinished != NULL) {
         events.done = session->unfinished->records;
         events.done_count = session->unfinished->record_count;
     }
-    if (rc == NW_OK)
+    if (rc == NW_OK && !nothing_left)
         rc = nw_bench_run(&session->plan, comm, &events);
     if (comm->rank != 0)
         return rc;
+    nw_progress_clear(&session->progress);
     if (rc != NW_OK) /* before anything else can fail */
         nw_cli_fail(rc);
     closed = close_sinks(session, is_complete(rc));
@@ -213,6 +241,11 @@ static int work_mpi(struct session *session)
     if (rc != NW_OK)
         return nw_cli_fail(rc);
     rc = run_rank(comm, session);
+    if (nw_bench_is_broken(rc)) { /* the other ranks may never come out of their calls */
+        if (comm->rank != 0 && rc != NW_EPEER)
+            nw_cli_fail(rc);
+        nw_mpi_abort(nw_rc_exit_code(rc));
+    }
     nw_bench_status_write(session->status, nw_now_ns() + STOP_DEADLINE_NS, "the end of MPI");
     nw_comm_close(comm);
     nw_mpi_stop();

@@ -36,6 +36,13 @@ Test(bench_curve, falls_when_the_largest_size_is_a_tenth_below_the_best_beyond_t
         {"nothing", {0, 0, 0, 0, 0, 0}, 0.01, false, 0},
     };
 
+    struct nw_curve_point tiny[2];
+    struct nw_curve latency = {.points = tiny, .capacity = 2};
+    struct nw_fall none;
+
+    add(&latency, 8, 2e9, 0.01);
+    add(&latency, 16, 1e9, 0.01);
+    cr_expect_not(nw_curve_falls(&latency, &none), "two latencies are no falling bandwidth");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct nw_curve_point points[6];
         struct nw_curve curve = {.points = points, .capacity = 6};
@@ -49,8 +56,7 @@ Test(bench_curve, falls_when_the_largest_size_is_a_tenth_below_the_best_beyond_t
                 rows[i].rel_half);
         }
         cr_expect_eq(nw_curve_falls(&curve, &fall), rows[i].falls, "%s", rows[i].name);
-        cr_expect_eq(fall.fallen_count, rows[i].fallen, "%s: %zu", rows[i].name,
-                     fall.fallen_count);
+        cr_expect_eq(fall.fallen_count, rows[i].fallen, "%s: %zu", rows[i].name, fall.fallen_count);
         for (size_t at = 0; at < fall.fallen_count; at++)
             cr_expect_eq(fall.fallen[at], UINT64_C(1) << (25 - at), "%s: not the largest first",
                          rows[i].name);

@@ -12,8 +12,8 @@ enum { RANKS = 3 };
 static struct fake {
     uint64_t now_ns;
     double factor[RANKS]; /* a rank's sample times over rank 0's */
-    int failing_rank;     /* its calls fail from `failing_exchange` on; -1: none */
-    int failing_exchange;
+    int failing_exchange; /* another rank has left before it; 0: none */
+    int failing_call;     /* of this rank; 0: none */
     int exchanges, barriers, calls, fills, checks;
     int wrong_at_check; /* the how-manieth check finds a wrong element; 0: none */
     uint64_t first_call_ns, call_ns;
@@ -32,35 +32,27 @@ static nw_rc fake_barrier(struct nw_comm *comm)
     return NW_OK;
 }
 
-/* Packets are doubles: [0] the rank's code, from [2] on its sample times (measure.c). */
+/* Packets are doubles: [0] time elapsed, then sample times; the first packet (agree.c) is a code.
+ */
 static nw_rc fake_exchange(struct nw_comm *comm, const void *mine, uint64_t bytes, void *all)
 {
     const size_t count = bytes / sizeof(double);
 
     (void)comm;
-    fake.exchanges++;
+    if (++fake.exchanges == fake.failing_exchange)
+        return nw_fail(NW_EPEER, "rank 2 has left");
     for (int rank = 0; rank < RANKS; rank++) {
-        double *packet = (double *)all + (size_t)rank * count;
+        char *packet = (char *)all + (size_t)rank * bytes;
 
         memcpy(packet, mine, bytes);
-        for (size_t i = 2; i < count; i++)
-            packet[i] *= fake.factor[rank];
-        if (rank == fake.failing_rank && fake.exchanges >= fake.failing_exchange)
-            packet[0] = NW_ELIB;
+        for (size_t i = 1; i < count; i++)
+            ((double *)(void *)packet)[i] *= fake.factor[rank];
     }
     return NW_OK;
 }
 
-static nw_rc fake_share(struct nw_comm *comm, void *data, uint64_t bytes, int root)
-{
-    (void)comm, (void)bytes;
-    if (root != 0) /* what agree.c shares: the code, then the sentence */
-        *(int *)data = NW_ELIB, strcpy((char *)data + sizeof(int), "the card fell off the bus");
-    return NW_OK;
-}
-
 static const struct nw_comm_ops fake_ops = {
-    .name = "fake", .barrier = fake_barrier, .exchange = fake_exchange, .share = fake_share};
+    .name = "fake", .barrier = fake_barrier, .exchange = fake_exchange};
 static int host_of_rank[RANKS] = {0, 0, 1};
 static char host_names[2][64] = {"node1", "node2"};
 static struct nw_comm comm = {.ops = &fake_ops,
@@ -72,6 +64,8 @@ static struct nw_comm comm = {.ops = &fake_ops,
 static nw_rc work_call(const struct nw_work *work, uint64_t index)
 {
     (void)work, (void)index;
+    if (fake.calls + 1 == fake.failing_call)
+        return nw_fail(NW_ELIB, "the card fell off the bus");
     fake.now_ns += fake.calls++ == 0 ? fake.first_call_ns : fake.call_ns + (unsigned)fake.calls % 3;
     return NW_OK;
 }
@@ -107,11 +101,8 @@ static const struct nw_measure usual = {
 static void reset(void)
 {
     nw_clock_ns = fake_clock;
-    fake = (struct fake){.now_ns = 1,
-                         .factor = {1, 1, 1},
-                         .failing_rank = -1,
-                         .first_call_ns = 50000000,
-                         .call_ns = 1000};
+    fake =
+        (struct fake){.now_ns = 1, .factor = {1, 1, 1}, .first_call_ns = 50000000, .call_ns = 1000};
 }
 
 static struct nw_record measured_record(const struct nw_measure *how, const struct nw_work *what)
@@ -133,7 +124,8 @@ Test(bench_measure, the_first_slow_call_is_verified_and_never_timed, .init = res
         int check, warmup;
         int fills, checks;
         int64_t wrong;
-    } rows[] = {{1, 1, 1, 2, 0}, {0, 1, 1, 0, -1}, {0, 0, 1, 0, -1}, {3, 1, 3, 4, 0}, {1, 9, 1, 2, 0}};
+    } rows[] = {
+        {1, 1, 1, 2, 0}, {0, 1, 1, 0, -1}, {0, 0, 1, 0, -1}, {3, 1, 3, 4, 0}, {1, 9, 1, 2, 0}};
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct nw_measure how = usual;
@@ -217,16 +209,24 @@ Test(bench_measure, a_wrong_element_before_or_after_the_timing_leaves_no_time, .
     }
 }
 
-Test(bench_measure, a_failure_on_another_rank_ends_it_here_with_its_words, .init = reset)
+Test(bench_measure, a_failing_call_and_a_lost_peer_end_it_with_the_cause, .init = reset)
 {
-    for (int at = 1; at <= 4; at++) {
+    static const int calls[] = {1, 2, 3, 1000};
+
+    for (int at = 1; at <= 5; at++) {
         struct nw_measured measured;
 
         reset();
-        fake.failing_rank = 2;
         fake.failing_exchange = at;
-        cr_assert_eq(nw_measure(&usual, &work, &measured), NW_ELIB);
-        cr_expect_str_eq(nw_last_error()->text, "rank 2 on node2: the card fell off the bus");
+        cr_expect_eq(nw_measure(&usual, &work, &measured), NW_EPEER, "exchange %d", at);
+    }
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        struct nw_measured measured;
+
+        reset();
+        fake.failing_call = calls[i];
+        cr_expect_eq(nw_measure(&usual, &work, &measured), NW_ELIB, "call %d", calls[i]);
+        cr_expect_str_eq(nw_last_error()->text, "rank 0 on node1: the card fell off the bus");
     }
 }
 

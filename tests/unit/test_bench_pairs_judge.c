@@ -71,9 +71,8 @@ Test(bench_pairs_judge, many_slow_pairs_leave_the_slowest_eight)
     struct nw_slow_pairs slow;
 
     for (int i = 0; i < 40; i++) /* 12 of 40 slow, each of another two ranks */
-        rates[i] = (struct nw_pair_rate){.rank_a = 2 * i,
-                                         .rank_b = 2 * i + 1,
-                                         .bytes_per_s = i % 10 < 3 ? 10 + i : 100};
+        rates[i] = (struct nw_pair_rate){
+            .rank_a = 2 * i, .rank_b = 2 * i + 1, .bytes_per_s = i % 10 < 3 ? 10 + i : 100};
     cr_assert_eq(nw_pairs_judge(rates, 40, 80, &slow), NW_OK);
     cr_assert_eq(slow.pair_count, NW_SLOW_PAIRS_MAX);
     for (size_t i = 1; i < slow.pair_count; i++)

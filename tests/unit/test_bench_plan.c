@@ -27,9 +27,9 @@ Test(bench_plan, the_letters_are_those_of_nccl_tests)
     static const struct {
         int key;
         const char *name;
-    } rows[] = {{'b', "minbytes"}, {'e', "maxbytes"}, {'f', "stepfactor"}, {'i', "stepbytes"},
-                {'n', "iters"},    {'w', "warmup_iters"}, {'c', "check"}, {'d', "datatype"},
-                {'o', "op"},       {'r', "root"},     {'J', "json-file"},  {'T', "timeout"}};
+    } rows[] = {{'b', "minbytes"}, {'e', "maxbytes"},     {'f', "stepfactor"}, {'i', "stepbytes"},
+                {'n', "iters"},    {'w', "warmup_iters"}, {'c', "check"},      {'d', "datatype"},
+                {'o', "op"},       {'r', "root"},         {'J', "json-file"},  {'T', "timeout"}};
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         cr_expect_eq(nw_option_find(nw_plan_rows, nw_plan_row_count, rows[i].name)->key,
@@ -43,9 +43,9 @@ Test(bench_plan, sizes_step_as_in_nccl_tests)
         size_t count;
         uint64_t last;
     } rows[] = {
-        {"8", "64M", NULL, NULL, 24, 64 << 20},  {"8", "64M", "4", NULL, 12, 32 << 20},
-        {"1M", "10M", "1", NULL, 10, 10 << 20},  {"1M", "10M", NULL, "3M", 4, 10 << 20},
-        {"1M", "10M", "2", "3M", 4, 8 << 20},    {"1K", "1K", NULL, NULL, 1, 1024},
+        {"8", "64M", NULL, NULL, 24, 64 << 20}, {"8", "64M", "4", NULL, 12, 32 << 20},
+        {"1M", "10M", "1", NULL, 10, 10 << 20}, {"1M", "10M", NULL, "3M", 4, 10 << 20},
+        {"1M", "10M", "2", "3M", 4, 8 << 20},   {"1K", "1K", NULL, NULL, 1, 1024},
         {"3", "100", "3", NULL, 4, 81},
     };
 

@@ -9,6 +9,7 @@ struct machine {
     double (*call_ns)(int rank, size_t call, unsigned *random);
     int rank_count;
     double barrier_ns;
+    double wait_ns; /* of rank 0, once a sample: for a rank that has no CPU yet */
     unsigned random;
     size_t calls_made;
     double now_ns;
@@ -26,9 +27,9 @@ static size_t run(const struct nw_sampling_rules *rules, struct machine *machine
     static double times[16 * NW_BATCH_MAX];
     size_t batch, batches = 0;
 
-    cr_assert_eq(nw_sampling_open(rules, group_of_rank, machine->rank_count, group_count,
-                                  sampling_out),
-                 NW_OK);
+    cr_assert_eq(
+        nw_sampling_open(rules, group_of_rank, machine->rank_count, group_count, sampling_out),
+        NW_OK);
     while ((batch = nw_sampling_next(*sampling_out)) > 0) {
         const uint32_t calls = nw_sampling_calls(*sampling_out);
 
@@ -38,7 +39,7 @@ static size_t run(const struct nw_sampling_rules *rules, struct machine *machine
             double slowest = 0;
 
             for (int rank = 0; rank < machine->rank_count; rank++) {
-                double time = 0;
+                double time = rank == 0 ? machine->wait_ns : 0;
 
                 for (uint32_t call = 0; call < calls; call++)
                     time += machine->call_ns(rank, machine->calls_made + call, &machine->random);
@@ -76,7 +77,8 @@ static double rank_2_is_3_percent_slower(int rank, size_t call, unsigned *random
     return (rank == 2 ? 103e3 : 100e3) * (1 + 0.002 * noise(random));
 }
 
-static double heavy_tails(int rank, size_t call, unsigned *random) /* a tenth to a hundred times the middle */
+static double heavy_tails(int rank, size_t call,
+                          unsigned *random) /* a tenth to a hundred times the middle */
 {
     (void)rank, (void)call;
     return 1e6 * pow(10, noise(random)) * (noise(random) > 0.9 ? 10 : 1);
@@ -107,7 +109,7 @@ Test(bench_sampling, stops_by_the_rule_that_fits_the_series)
     } rows[] = {
         {"steady, short", steady_1us, 0, NW_STOP_CONVERGED, 6, 6, 998, 1002, 200, 1300},
         {"steady, long", steady_5ms, 0, NW_STOP_CONVERGED, 6, 6, 4.99e6, 5.02e6, 1, 1},
-        {"heavy tails", heavy_tails, 0, NW_STOP_BUDGET, 7, 512, 1e4, 1e9, 1, 1},
+        {"heavy tails", heavy_tails, 0, NW_STOP_BUDGET, 7, 512, 1e4, 1e9, 1, 100},
         {"misled calibration", slow_moment_first, 0, NW_STOP_CONVERGED, 6, 6, 998, 1002, 200, 1300},
         {"20 calls wanted", steady_1us, 20, NW_STOP_FIXED, 10, 10, 998, 1003, 2, 2},
         {"100000 calls wanted", steady_1us, 100000, NW_STOP_FIXED, 80, 500, 998, 1003, 200, 1250},
@@ -148,6 +150,39 @@ Test(bench_sampling, stops_by_the_rule_that_fits_the_series)
     }
 }
 
+Test(bench_sampling, a_wait_that_each_sample_has_is_shared_by_many_calls)
+{
+    struct machine machine = {
+        .call_ns = steady_1us, .rank_count = 4, .wait_ns = 20e6, .random = 11};
+    struct nw_sampling *sampling;
+    struct nw_record record;
+
+    run(&usual, &machine, together, 1, &sampling);
+    nw_record_init(&record);
+    cr_assert_eq(nw_sampling_report(sampling, 0, &record), NW_OK);
+    cr_expect_gt(record.calls_per_sample, 400, "%u calls a sample", record.calls_per_sample);
+    cr_expect_lt(record.time_ns.median, 51e3, "20 ms passed for one call: %g",
+                 record.time_ns.median);
+    nw_record_free(&record);
+    nw_sampling_close(sampling);
+}
+
+static double root_of_many(int rank, size_t call, unsigned *random)
+{
+    (void)call;
+    return (rank == 0 ? 50e3 : 100) * (1 + 0.05 * noise(random));
+}
+
+Test(bench_sampling, ranks_that_finish_at_once_do_not_stretch_the_sample_beyond_the_budget)
+{
+    struct machine machine = {.call_ns = root_of_many, .rank_count = 4, .random = 13};
+    struct nw_sampling *sampling;
+
+    run(&usual, &machine, together, 1, &sampling);
+    cr_expect_lt(machine.now_ns, 5 * usual.budget_ns, "%g s", machine.now_ns / 1e9);
+    nw_sampling_close(sampling);
+}
+
 Test(bench_sampling, the_budget_holds_but_for_the_least_samples)
 {
     struct machine machine = {.call_ns = heavy_tails, .rank_count = 2, .random = 1};
@@ -161,8 +196,7 @@ Test(bench_sampling, the_budget_holds_but_for_the_least_samples)
 
 Test(bench_sampling, a_rank_3_percent_slower_is_named)
 {
-    struct machine machine = {
-        .call_ns = rank_2_is_3_percent_slower, .rank_count = 4, .random = 3};
+    struct machine machine = {.call_ns = rank_2_is_3_percent_slower, .rank_count = 4, .random = 3};
     struct nw_sampling *sampling;
     struct nw_record record;
 
