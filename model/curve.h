@@ -91,6 +91,7 @@ struct nw_fabric {
     /* Bus bandwidth (nccl-tests' busbw) over all GPUs of a node, of all nodes. NAN: as measured. */
     double intra_busbw_bytes_per_s, inter_busbw_bytes_per_s;
     bool intra_from_datasheet; /* where intra_busbw_bytes_per_s came from */
+    double link_bytes_per_s;   /* what one GPU's link can take in, one way; NAN unknown */
 };
 
 /* One evaluation of the model: which end of the intervals, how fast the wire between nodes. */

@@ -16,17 +16,26 @@
 const struct nw_scenario nw_scenario_likely = {
     .compute_scale = 1, .curve_end = 0, .overlap_loss = NAN, .inter_scale = 1};
 
-/* A ring all-reduce is a reduce-scatter and an all-gather of the same buffer (Thakur et al. 2005),
- * which take the same time. In-switch reduction (NVLS, SHARP) speeds up all-reduce only, so what is
- * derived from it may be too fast. */
+/* A ring all-reduce is a reduce-scatter and an all-gather of the same buffer (Thakur et al. 2005);
+ * libraries make the two overlap, so that each alone takes more than half. What is derived from a
+ * reduction in switches (NVLS, SHARP), which gathers cannot use, is held to the link's rate. */
+enum relation { SAME, HALF, WHOLE };
+
 static const struct {
     const char *wanted, *from;
-    double ratio;
+    enum relation relation;
 } equivalents[] = {
-    {"all_gather", "reduce_scatter", 1}, {"all_gather", "all_reduce", 0.5},
-    {"reduce_scatter", "all_gather", 1}, {"reduce_scatter", "all_reduce", 0.5},
-    {"all_reduce", "reduce_scatter", 2}, {"all_reduce", "all_gather", 2},
+    {"all_gather", "reduce_scatter", SAME},  {"all_gather", "all_reduce", HALF},
+    {"reduce_scatter", "all_gather", SAME},  {"reduce_scatter", "all_reduce", HALF},
+    {"all_reduce", "reduce_scatter", WHOLE}, {"all_reduce", "all_gather", WHOLE},
 };
+
+static double ratio_of(enum relation relation)
+{
+    const double half = nw_constants[NW_CONSTANT_GATHER_OF_REDUCE].value;
+
+    return relation == SAME ? 1 : relation == HALF ? half : 1 / half;
+}
 
 struct found {
     const struct nw_curve *curve;
@@ -74,7 +83,7 @@ static bool find_curve(const struct nw_fabric *fabric, const char *collective,
                                group.host_count);
         if (curve != NULL) {
             *found_out = (struct found){
-                .curve = curve, .ratio = equivalents[i].ratio, .how = NW_COST_DERIVED};
+                .curve = curve, .ratio = ratio_of(equivalents[i].relation), .how = NW_COST_DERIVED};
             return true;
         }
     }
@@ -275,23 +284,22 @@ static nw_rc over_nodes(const struct nw_fabric *fabric, const char *collective, 
     return NW_OK;
 }
 
-/* What is derived from an all-reduce that switches added up (NVLS) would be faster than the links:
- * not faster than the share of the datasheet's rate that gathers reach. */
+/* No GPU takes in a gather faster than its link: only an all-reduce added up in switches can read
+ * more. */
 static void bound_by_link(const struct nw_fabric *fabric, const char *collective, double bytes,
                           struct nw_group group, struct nw_cost *cost)
 {
     if ((cost->how & NW_COST_DERIVED) == 0 || strcmp(collective, "all_reduce") == 0 ||
-        !fabric->intra_from_datasheet || group.rank_count <= group.host_count)
+        !(fabric->link_bytes_per_s > 0) || group.rank_count <= group.host_count)
         return;
     const double least =
-        bytes * ring_factor(collective, group.rank_count) / fabric->intra_busbw_bytes_per_s * 1e9;
+        bytes * ring_factor(collective, group.rank_count) / fabric->link_bytes_per_s * 1e9;
 
     if (cost->time_ns >= least)
         return;
     cost->low_ns *= least / cost->time_ns;
     cost->high_ns *= least / cost->time_ns;
     cost->time_ns = least;
-    cost->how |= NW_COST_DATASHEET;
 }
 
 nw_rc nw_fabric_cost(const struct nw_fabric *fabric, const char *collective, double bytes,

@@ -115,6 +115,7 @@ static void datasheet_link(struct nw_platform *platform)
         }
     }
     if (rate > 0) {
+        platform->fabric.link_bytes_per_s = rate;
         platform->fabric.intra_busbw_bytes_per_s = rate * nw_constants[platform->link_share].value;
         platform->fabric.intra_from_datasheet = true;
     }
@@ -127,7 +128,8 @@ nw_rc nw_platform_choose(const struct nw_model_request *request, const struct nw
 
     platform->hbm_bytes_per_s = NAN;
     platform->link_share = NW_CONSTANT_LINK_SHARE;
-    platform->fabric.intra_busbw_bytes_per_s = platform->fabric.inter_busbw_bytes_per_s = NAN;
+    platform->fabric.intra_busbw_bytes_per_s = platform->fabric.inter_busbw_bytes_per_s =
+        platform->fabric.link_bytes_per_s = NAN;
     if (request->gpu != NULL)
         NW_TRY(nw_gpu_find(request->gpu, &platform->gpu));
     else if (measured != NULL && nw_gpu_find(measured, &platform->gpu) != NW_OK)

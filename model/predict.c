@@ -58,7 +58,7 @@ static nw_assumed cost_assumptions(const struct nw_platform *platform, unsigned 
         unsigned how;
         nw_assumed assumed;
     } rows[] = {
-        {NW_COST_DERIVED, NW_ASSUMES(DERIVED_ERROR)},
+        {NW_COST_DERIVED, NW_ASSUMES(DERIVED_ERROR) | NW_ASSUMES(GATHER_OF_REDUCE)},
         {NW_COST_RANKS, NW_ASSUMES(RANKS_ERROR)},
         {NW_COST_NODES, NW_ASSUMES(NODES_ERROR)},
         {NW_COST_GIVEN, NW_ASSUMES(LINK_ERROR) | NW_ASSUMES(WIRE_LATENCY_NS)},

@@ -210,15 +210,16 @@ static const struct {
     {NW_COST_SIZE, "extrapolated: some messages are outside the measured sizes; latency + bytes / "
                    "rate there"},
     {NW_COST_DERIVED,
-     "derived: a collective that was not measured, from one that was (all_reduce = reduce_scatter "
-     "+ all_gather); switches that add (NVLS) speed up all_reduce only, so gathers may "
-     "be slower"},
-    {NW_COST_RANKS, "extrapolated: rank count inside a node not measured; ring scaling"},
+     "derived: a collective that was not measured, from one that was (an all-reduce is a "
+     "reduce-scatter and an all-gather); switches that add (NVLS) speed up all_reduce only"},
+    {NW_COST_RANKS,
+     "extrapolated: rank count inside a node not measured; ring scaling, which is far "
+     "off where GPUs share PCIe"},
     {NW_COST_NODES, "extrapolated: node count not measured; ring scaling. Two nodes alone do not "
                     "characterise a network"},
     {NW_COST_GIVEN, "given: bandwidth from --intra-node or --inter-node, the same for all sizes"},
-    {NW_COST_DATASHEET, "datasheet: communication that was not measured is held to a share of the "
-                        "GPU's link rate"},
+    {NW_COST_DATASHEET, "datasheet: communication inside the node was not measured; a share of the "
+                        "GPU's link rate stands in"},
     {NW_COST_NO_INTERVAL, "no interval: imported times have none"},
     {NW_COST_HOSTS, "hosts: a log does not say how many; taken from GPUs per node"},
 };

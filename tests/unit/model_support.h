@@ -131,7 +131,8 @@ static inline struct nw_platform platform_on(const struct nw_curves *curves, dou
         .fabric = {.curves = curves,
                    .gpus_per_node = gpus_per_node,
                    .intra_busbw_bytes_per_s = NAN,
-                   .inter_busbw_bytes_per_s = NAN},
+                   .inter_busbw_bytes_per_s = NAN,
+                   .link_bytes_per_s = NAN},
     };
 }
 

@@ -141,8 +141,8 @@ Test(fabric, derives_gathers_from_all_reduce_by_ring_equivalence)
     const struct nw_cost gather = cost(&fabric, "all_gather", 1 << 26, 8, 1, 1);
     const struct nw_cost scatter = cost(&fabric, "reduce_scatter", 1 << 26, 8, 1, 1);
 
-    cr_expect(eq(dbl, gather.time_ns, measured / 2));
-    cr_expect(eq(dbl, scatter.time_ns, measured / 2));
+    near(gather.time_ns, measured * 0.61, 1e-12, "gather");
+    near(scatter.time_ns, measured * 0.61, 1e-12, "scatter");
     cr_expect(eq(uint, gather.how & NW_COST_DERIVED, NW_COST_DERIVED));
     cr_expect(eq(uint, cost(&fabric, "all_reduce", 1 << 26, 8, 1, 1).how, 0));
     cr_expect(eq(dbl, cost(&fabric, "all_reduce", 1 << 26, 1, 1, 1).time_ns, 0));
@@ -155,19 +155,17 @@ Test(fabric, derived_gathers_are_not_faster_than_the_link)
 {
     struct nw_results results = {0};
 
-    /* NVLS: all-reduce reads 480 GB/s on links of 450. */
-    add_wire(nw_results_add_run(&results), &(struct wire){"all_reduce", 8, 1, 0, 480e9});
+    /* Added up in switches: all-reduce reads more than the links of 450 GB/s carry. */
+    add_wire(nw_results_add_run(&results), &(struct wire){"all_reduce", 8, 1, 0, 900e9});
     struct nw_curves curves = curves_of(&results, 8);
     struct nw_fabric fabric = platform_on(&curves, 1, 8).fabric;
 
-    fabric.intra_busbw_bytes_per_s = 360e9;
-    fabric.intra_from_datasheet = true;
+    fabric.link_bytes_per_s = 450e9;
     const double bytes = 1 << 28;
     const struct nw_cost gather = cost(&fabric, "all_gather", bytes, 8, 1, 1);
 
-    near(7.0 / 8 * bytes / gather.time_ns, 360, 1e-9, "bus bandwidth, bytes per ns");
-    cr_expect(eq(uint, gather.how & NW_COST_DATASHEET, NW_COST_DATASHEET));
-    near(7.0 / 4 * bytes / cost(&fabric, "all_reduce", bytes, 8, 1, 1).time_ns, 480, 1e-9,
+    near(7.0 / 8 * bytes / gather.time_ns, 450, 1e-9, "bus bandwidth, bytes per ns");
+    near(7.0 / 4 * bytes / cost(&fabric, "all_reduce", bytes, 8, 1, 1).time_ns, 900, 1e-9,
          "the measured one stands");
     nw_curves_free(&curves);
     nw_results_free(&results);
