@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
-#include "base/clock.h"
 #include "base/io.h"
 #include "tests/unit/topo_machines.h"
 #include "topo/topo.h"
@@ -95,7 +95,7 @@ Test(topo_bad_input, is_refused_with_a_reason)
 }
 
 /* Every cut of a real file is refused; every flipped or zeroed byte is refused or read. */
-Test(topo_bad_input, torn_and_damaged_exports)
+Test(topo_bad_input, torn_and_damaged_exports, .timeout = 110)
 {
     static const char *const files[] = {"hgx-8gpu-hwloc2.xml", "sandy-3gpu-1ib-wholeio.xml"};
 
@@ -141,8 +141,17 @@ static char *repeated(const char *head, const char *part, size_t count, const ch
     return text;
 }
 
-/* Large and deep: refused within a second and within 200 MB. */
-Test(topo_bad_input, large_and_deep_files_are_bounded, .timeout = 30)
+/* Of this process: others may keep the machine busy. */
+static double cpu_seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Large and deep: refused within seconds and within 200 MB. */
+Test(topo_bad_input, large_and_deep_files_are_bounded, .timeout = 110)
 {
     static const struct {
         const char *head, *part;
@@ -166,11 +175,10 @@ Test(topo_bad_input, large_and_deep_files_are_bounded, .timeout = 30)
         struct nw_topo *topo = NULL;
         size_t length;
         char *text = repeated(rows[i].head, rows[i].part, rows[i].count, rows[i].tail, &length);
-        const uint64_t start = nw_now_ns();
+        const double start = cpu_seconds();
 
         cr_expect_eq(nw_topo_read_data(text, length, "large", &topo), NW_EUSAGE, "row %zu", i);
-        cr_expect_lt((double)(nw_now_ns() - start), 10e9, "row %zu took %.1f s", i,
-                     (double)(nw_now_ns() - start) / 1e9);
+        cr_expect_lt(cpu_seconds() - start, 5, "row %zu took %.1f s", i, cpu_seconds() - start);
         free(text);
     }
 #ifndef __SANITIZE_ADDRESS__

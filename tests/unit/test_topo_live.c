@@ -2,9 +2,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "tests/unit/topo_machines.h"
 #include "topo/topo.h"
 
@@ -36,18 +36,26 @@ Test(topo_live, this_machine_is_seen_as_the_system_sees_it)
     nw_topo_free(topo);
 }
 
-/* The best of five: others may use this machine at the same time. */
+static double cpu_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+/* CPU time, and the best of five: others may keep this machine busy. */
 Test(topo_live, reading_takes_less_than_100_ms)
 {
     double best = 1e12;
 
     for (int i = 0; i < 5; i++) {
-        const uint64_t start = nw_now_ns();
+        const double start = cpu_ns();
         struct nw_topo *topo;
 
         cr_assert_eq(nw_topo_read_live(&topo), NW_OK);
-        if ((double)(nw_now_ns() - start) < best)
-            best = (double)(nw_now_ns() - start);
+        if (cpu_ns() - start < best)
+            best = cpu_ns() - start;
         nw_topo_free(topo);
     }
     cr_expect_lt(best, 100e6, "%.1f ms", best / 1e6);
