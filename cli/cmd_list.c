@@ -1,7 +1,282 @@
+/* nodeworth list: everything that can be named on the command line. */
+#include <stddef.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/table.h"
+#include "base/units.h"
+#include "bench/bench.h"
 #include "cli/cli.h"
+#include "collectives/comm.h"
+#include "kernels/dev.h"
+#include "model/model.h"
+#include "results/import.h"
+
+struct row {
+    const char *name;
+    char about[256];
+};
+
+/* One list: fills row `index`; false past the last. */
+struct list {
+    const char *name, *title;
+    bool (*row)(size_t index, struct row *row_out);
+};
+
+static void say(struct row *row, const char *name, const char *about)
+{
+    row->name = name;
+    snprintf(row->about, sizeof row->about, "%s", about != NULL ? about : "");
+}
+
+static bool collective(size_t index, struct row *row)
+{
+    if (index >= nw_coll_count)
+        return false;
+    const struct nw_coll *coll = &nw_colls[index];
+
+    say(row, coll->name, coll->title);
+    if ((coll->flags & NW_COLL_REDUCES) != 0)
+        strcat(row->about, ", reduces");
+    if ((coll->flags & NW_COLL_ROOTED) != 0)
+        strcat(row->about, ", has a root");
+    return true;
+}
+
+static bool bench_case(size_t index, struct row *row)
+{
+    if (nw_bench_case_name(index) == NULL)
+        return false;
+    say(row, nw_bench_case_name(index), nw_bench_case_title(index));
+    return true;
+}
+
+static bool backend(size_t index, struct row *row)
+{
+    if (nw_comm_backends[index].name == NULL)
+        return false;
+    say(row, nw_comm_backends[index].name, nw_comm_backends[index].title);
+    if (!nw_comm_backends[index].built)
+        strcat(row->about, " (not built in)");
+    return true;
+}
+
+static bool device(size_t index, struct row *row)
+{
+    const struct nw_dev_backend *device_row = &nw_dev_backends[index];
+
+    if (device_row->name == NULL)
+        return false;
+    say(row, device_row->name, device_row->title);
+    if (device_row->ops == NULL)
+        snprintf(row->about, sizeof row->about, "%s (not built in: %s)", device_row->title,
+                 device_row->absent);
+    return true;
+}
+
+static bool dtype(size_t index, struct row *row)
+{
+    if (nw_dtype_names[index] == NULL)
+        return false;
+    row->name = nw_dtype_names[index];
+    snprintf(row->about, sizeof row->about, "%zu byte%s", nw_dtype_bytes((nw_dtype)index),
+             nw_dtype_bytes((nw_dtype)index) == 1 ? "" : "s");
+    return true;
+}
+
+static bool redop(size_t index, struct row *row)
+{
+    if (nw_redop_names[index] == NULL)
+        return false;
+    say(row, nw_redop_names[index], "");
+    return true;
+}
+
+static bool model(size_t index, struct row *row)
+{
+    char count[32];
+
+    if (index >= nw_preset_count)
+        return false;
+    const struct nw_transformer *net = &nw_presets[index].net;
+
+    row->name = net->name;
+    snprintf(row->about, sizeof row->about, "%s parameters, %llu layers of %llu",
+             nw_format_count(count, (double)nw_transformer_parameter_count(net)),
+             (unsigned long long)net->layers, (unsigned long long)net->hidden);
+    return true;
+}
+
+static bool gpu(size_t index, struct row *row)
+{
+    char tflops[32];
+
+    if (index >= nw_gpu_count)
+        return false;
+    const struct nw_gpu *card = &nw_gpus[index];
+
+    row->name = card->name;
+    nw_format_bytes(row->about, card->memory_bytes);
+    const double flops = card->bf16_flops > 0 ? card->bf16_flops : card->fp16_flops;
+
+    if (flops > 0) {
+        const size_t length = strlen(row->about);
+
+        snprintf(row->about + length, sizeof row->about - length, ", %s TFLOP/s dense %s",
+                 nw_format_sig(tflops, flops / 1e12, 3), card->bf16_flops > 0 ? "bf16" : "fp16");
+    }
+    return true;
+}
+
+static bool strategy(size_t index, struct row *row)
+{
+    if (index >= nw_strategy_count)
+        return false;
+    say(row, nw_strategies[index].name, nw_strategies[index].title);
+    return true;
+}
+
+static bool precision(size_t index, struct row *row)
+{
+    if (nw_precision_names[index] == NULL)
+        return false;
+    row->name = nw_precision_names[index];
+    snprintf(row->about, sizeof row->about, "%g bytes a weight, %g of a master copy",
+             nw_precisions[index].element_bytes, nw_precisions[index].master_bytes);
+    return true;
+}
+
+static bool optimizer(size_t index, struct row *row)
+{
+    if (nw_optimizer_names[index] == NULL)
+        return false;
+    row->name = nw_optimizer_names[index];
+    snprintf(row->about, sizeof row->about, "%s, %g bytes of state a parameter",
+             nw_optimizers[index].title, nw_optimizers[index].state_bytes);
+    return true;
+}
+
+static bool importer(size_t index, struct row *row)
+{
+    if (nw_importers[index].name == NULL)
+        return false;
+    say(row, nw_importers[index].name, nw_importers[index].title);
+    return true;
+}
+
+static const struct list lists[] = {
+    {"collectives", "Collectives (bench --collectives, import --collective)", collective},
+    {"cases", "Cases (bench --cases)", bench_case},
+    {"backends", "Communication backends (bench --backend)", backend},
+    {"devices", "Device backends", device},
+    {"dtypes", "Element types (bench -d)", dtype},
+    {"ops", "Reductions (bench -o)", redop},
+    {"models", "Models (--model; or the path of a Hugging Face config.json)", model},
+    {"gpus", "GPUs (--gpu)", gpu},
+    {"strategies", "Training strategies (--strategy)", strategy},
+    {"precisions", "Precisions (--precision)", precision},
+    {"optimizers", "Optimizers (--optimizer)", optimizer},
+    {"importers", "Logs that import reads", importer},
+};
+enum { LIST_COUNT = sizeof lists / sizeof lists[0] };
+
+static nw_rc print_list(const struct list *list, bool titled)
+{
+    static const struct nw_column columns[] = {{"name", NW_LEFT}, {"", NW_LEFT}};
+    struct nw_table *table;
+    struct row row;
+
+    if (titled)
+        fprintf(stdout, "%s\n", list->title);
+    NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
+    for (size_t i = 0; list->row(i, &row); i++)
+        nw_table_row(table, (const char *[]){row.name, row.about});
+    NW_TRY(nw_table_print(table, stdout));
+    if (titled)
+        fprintf(stdout, "\n");
+    return NW_OK;
+}
+
+static nw_rc add_json(const struct list *list, json_t *root)
+{
+    json_t *rows = json_array();
+    struct row row;
+
+    NW_TRY(nw_json_set_new(root, list->name, rows));
+    for (size_t i = 0; list->row(i, &row); i++) {
+        json_t *item = json_pack("{s:s}", "name", row.name);
+
+        if (json_array_append_new(rows, item) != 0)
+            return nw_fail(NW_ENOMEM, "no memory for the list of %s", list->name);
+        if (row.about[0] != '\0')
+            NW_TRY(nw_json_set_text(item, "about", row.about));
+    }
+    return NW_OK;
+}
+
+/* `wanted` NULL: all. */
+static nw_rc print(const struct list *wanted, bool json)
+{
+    json_t *root = json ? json_object() : NULL;
+    nw_rc rc = NW_OK;
+
+    for (size_t i = 0; i < LIST_COUNT && rc == NW_OK; i++)
+        if (wanted == NULL || wanted == &lists[i])
+            rc = json ? add_json(&lists[i], root) : print_list(&lists[i], wanted == NULL);
+    if (rc == NW_OK && json)
+        rc = nw_json_print(stdout, root);
+    json_decref(root);
+    return rc == NW_OK ? nw_cli_finish_stdout() : rc;
+}
+
+static nw_rc find(const char *name, const struct list **list_out)
+{
+    const char *names[LIST_COUNT + 1] = {NULL};
+    char accepted[300];
+
+    for (size_t i = 0; i < LIST_COUNT; i++) {
+        names[i] = lists[i].name;
+        if (strcmp(name, lists[i].name) == 0) {
+            *list_out = &lists[i];
+            return NW_OK;
+        }
+    }
+    const char *near = nw_nearest_name(name, names);
+
+    return nw_fail(NW_EUSAGE, "\"%s\" is no list%s%s%s; accepted: %s", name,
+                   near != NULL ? "; did you mean " : "", near != NULL ? near : "",
+                   near != NULL ? "?" : "", nw_join_names(accepted, sizeof accepted, names));
+}
+
+struct options {
+    bool json;
+};
+
+static const struct nw_option rows[] = {
+    {.name = "json",
+     .type = NW_OPTION_FLAG,
+     .offset = offsetof(struct options, json),
+     .help = "print JSON instead of tables"},
+};
 
 int nw_cmd_list(int argc, char **argv)
 {
-    (void)argc, (void)argv;
-    return nw_cli_fail(nw_fail(NW_ENOTSUP, "not written yet"));
+    struct options options = {0};
+    const struct list *wanted = NULL;
+    struct nw_cli cli = {
+        .arguments = "[collectives|cases|backends|devices|dtypes|ops|models|gpus|strategies|"
+                     "precisions|optimizers|importers]",
+        .doc = "What can be named on the command line.",
+        .rows = rows,
+        .row_count = sizeof rows / sizeof rows[0],
+        .target = &options,
+        .max_arguments = 1,
+    };
+    nw_rc rc = nw_cli_parse(&cli, argc, argv, true);
+
+    if (rc == NW_OK && cli.positional_count == 1)
+        rc = find(cli.positional[0], &wanted);
+    if (rc == NW_OK)
+        rc = print(wanted, options.json);
+    return rc == NW_OK ? 0 : nw_cli_fail(rc);
 }

@@ -17,7 +17,7 @@
         .min = (least)                                                                             \
     }
 
-static const struct nw_field context_rows[] = {
+static const struct nw_line_field context_rows[] = {
     TEXT(struct nw_context, "tool", tool, true),
     TEXT(struct nw_context, "tool_version", tool_version, false),
     TEXT(struct nw_context, "started", started, false),
@@ -36,7 +36,7 @@ static const struct nw_field context_rows[] = {
      .offset = offsetof(struct nw_context, simulated)},
 };
 
-static const struct nw_field host_rows[] = {
+static const struct nw_line_field host_rows[] = {
     TEXT(struct nw_host, "name", name, true),
     NUMBER(struct nw_host, "ranks", NW_FIELD_INT, rank_count, 1),
     TEXT(struct nw_host, "cpu", cpu, false),

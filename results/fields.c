@@ -7,12 +7,12 @@
 #include "base/json.h"
 #include "bench/record.h"
 
-static const void *at(const void *base, const struct nw_field *row)
+static const void *at(const void *base, const struct nw_line_field *row)
 {
     return (const char *)base + row->offset;
 }
 
-static void write_one(struct nw_text *text, const struct nw_field *row, const void *field)
+static void write_one(struct nw_text *text, const struct nw_line_field *row, const void *field)
 {
     double number = 0;
     int64_t integer = 0;
@@ -64,14 +64,14 @@ static void write_one(struct nw_text *text, const struct nw_field *row, const vo
     }
 }
 
-void nw_fields_write(struct nw_text *text, const struct nw_field *rows, size_t count,
+void nw_fields_write(struct nw_text *text, const struct nw_line_field *rows, size_t count,
                      const void *from)
 {
     for (size_t i = 0; i < count; i++)
         write_one(text, &rows[i], at(from, &rows[i]));
 }
 
-static nw_rc fail_range(const struct nw_field *row, const char *what, const json_t *value)
+static nw_rc fail_range(const struct nw_line_field *row, const char *what, const json_t *value)
 {
     char bound[64] = "";
 
@@ -84,13 +84,13 @@ static nw_rc fail_range(const struct nw_field *row, const char *what, const json
                    json_number_value(value), row->min, bound);
 }
 
-static bool in_range(const struct nw_field *row, double value)
+static bool in_range(const struct nw_line_field *row, double value)
 {
     return value >= row->min && (row->max <= 0 || value <= row->max);
 }
 
 /* Integers of every width, within the row's bounds and the field's own. */
-static nw_rc read_integer(const struct nw_field *row, const char *what, const json_t *value,
+static nw_rc read_integer(const struct nw_line_field *row, const char *what, const json_t *value,
                           void *field)
 {
     static const double widest[] = {
@@ -122,7 +122,7 @@ static nw_rc read_integer(const struct nw_field *row, const char *what, const js
     return NW_OK;
 }
 
-static nw_rc read_one(const json_t *object, const char *what, const struct nw_field *row,
+static nw_rc read_one(const json_t *object, const char *what, const struct nw_line_field *row,
                       void *field)
 {
     const json_t *value = json_object_get(object, row->key);
@@ -148,7 +148,7 @@ static nw_rc read_one(const json_t *object, const char *what, const struct nw_fi
     }
 }
 
-nw_rc nw_fields_read(const json_t *object, const char *what, const struct nw_field *rows,
+nw_rc nw_fields_read(const json_t *object, const char *what, const struct nw_line_field *rows,
                      size_t count, void *to)
 {
     if (!json_is_object(object))

@@ -18,21 +18,21 @@ typedef enum {
     NW_FIELD_SIZE,
     NW_FIELD_REAL, /* absent when not finite */
     NW_FIELD_BOOL,
-} nw_field_type;
+} nw_line_field_type;
 
-struct nw_field {
+struct nw_line_field {
     const char *key;
-    nw_field_type type;
+    nw_line_field_type type;
     bool required;
     size_t offset, size; /* size: of TEXT */
     double min, max;     /* accepted when reading; a number below `min` is unknown: not written.
                             max 0: no bound */
 };
 
-void nw_fields_write(struct nw_text *text, const struct nw_field *rows, size_t count,
+void nw_fields_write(struct nw_text *text, const struct nw_line_field *rows, size_t count,
                      const void *from);
 /* `what` as in base/json.h; a field whose key is absent is left as it is. */
-nw_rc nw_fields_read(const json_t *object, const char *what, const struct nw_field *rows,
+nw_rc nw_fields_read(const json_t *object, const char *what, const struct nw_line_field *rows,
                      size_t count, void *to);
 
 /* One finding as an object's keys, a list as an array of objects. */

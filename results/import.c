@@ -97,9 +97,10 @@ nw_rc nw_import_data_as(const char *data, size_t length, const char *path,
         return refuse(data, length, path);
     const nw_rc rc = best->read(data, length, path, options, results);
 
-    while (rc != NW_OK && results->run_count > runs_before)
-        nw_run_free(&results->runs[--results->run_count]);
-    return rc;
+    if (rc != NW_OK)
+        nw_results_cut(results, runs_before);
+    /* Text about logs has their words, but no run. */
+    return rc == NW_OK && results->run_count == runs_before ? refuse(data, length, path) : rc;
 }
 
 nw_rc nw_import_file_as(const char *path, const struct nw_import_options *options,

@@ -433,8 +433,7 @@ nw_rc nw_nt_read(const char *data, size_t length, const char *path,
         return NW_OK;
     /* Runs of one small size each say too little alone. */
     memcpy(sibling, common, sizeof sibling);
-    while (results->run_count > first)
-        nw_run_free(&results->runs[--results->run_count]);
+    nw_results_cut(results, first);
     request.sibling = sibling;
     return read_once(data, length, &request, results);
 }

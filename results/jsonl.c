@@ -332,8 +332,8 @@ nw_rc nw_results_read_data(const char *data, size_t length, const char *path,
     struct reader reader = {.path = path, .results = results, .first_run = results->run_count};
     const nw_rc rc = read_lines(&reader, data, length);
 
-    while (rc != NW_OK && results->run_count > reader.first_run)
-        nw_run_free(&results->runs[--results->run_count]);
+    if (rc != NW_OK)
+        nw_results_cut(results, reader.first_run);
     return rc;
 }
 

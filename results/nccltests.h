@@ -194,6 +194,8 @@ struct nw_nt_judge {
     const char *path;
     struct nw_run *out;
     struct nw_nt_reading reading;
+    char lane[16];
+    bool no_answer_in_place;       /* alltoall, sendrecv: nothing to compare with */
     size_t wrong_rows, wrong_line; /* rows with wrong data */
     double wrong_elements;
     size_t unordered_rows, unordered_line; /* in place, where there is no right answer */

@@ -134,19 +134,23 @@ struct nw_slice nw_nt_clean(struct nw_slice line)
     return text;
 }
 
+/* What ends a word. */
+static const bool separates[256] = {
+    [' '] = true, ['\t'] = true, ['\r'] = true, ['\v'] = true, ['\f'] = true, [','] = true};
+
 void nw_nt_split(struct nw_slice text, struct nw_nt_words *words)
 {
     const char *at = text.at, *end = text.at + text.length;
 
     words->count = 0;
     while (words->count < NW_NT_WORDS) {
-        while (at < end && (is_blank(*at) || *at == ','))
+        while (at < end && separates[(unsigned char)*at])
             at++;
         if (at == end)
             return;
         const char *start = at;
 
-        while (at < end && !is_blank(*at) && *at != ',')
+        while (at < end && !separates[(unsigned char)*at])
             at++;
         words->word[words->count++] = (struct nw_slice){start, (size_t)(at - start)};
     }

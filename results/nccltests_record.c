@@ -112,9 +112,7 @@ static double accepted_error(const char *dtype, int rank_count)
 static int64_t wrong_elements(struct nw_nt_judge *judge, const struct nw_nt_row *row, bool in_place)
 {
     const double check = row->place[in_place].check.value;
-    const char *collective = judge->reading.collective;
-    const bool no_answer =
-        in_place && (strcmp(collective, "alltoall") == 0 || strcmp(collective, "sendrecv") == 0);
+    const bool no_answer = in_place && judge->no_answer_in_place;
 
     if (isnan(check))
         return -1;
@@ -212,7 +210,7 @@ static nw_rc add_record(struct nw_nt_judge *judge, const struct nw_nt_row *row, 
         return nw_fail(NW_ENOMEM, "%s:%zu: no memory for a record", judge->path, row->line);
     strcpy(record->case_name, "coll");
     memcpy(record->collective, judge->reading.collective, sizeof record->collective);
-    set_lane(judge->run->facts.algorithm, record->lane, sizeof record->lane);
+    memcpy(record->lane, judge->lane, sizeof record->lane);
     memcpy(record->dtype, row->dtype, sizeof record->dtype);
     if (row->op[0] != '\0' && (coll == NULL || (coll->flags & NW_COLL_REDUCES) != 0))
         memcpy(record->op, row->op, sizeof record->op);
@@ -238,6 +236,9 @@ nw_rc nw_nt_add_records(struct nw_nt_judge *judge)
         count +=
             (size_t)judge->run->rows[i].place[0].present + judge->run->rows[i].place[1].present;
     NW_TRY(nw_run_reserve(judge->out, count));
+    set_lane(judge->run->facts.algorithm, judge->lane, sizeof judge->lane);
+    judge->no_answer_in_place = strcmp(judge->reading.collective, "alltoall") == 0 ||
+                                strcmp(judge->reading.collective, "sendrecv") == 0;
     for (size_t i = 0; i < judge->run->row_count; i++)
         for (int in_place = 0; in_place < 2; in_place++)
             NW_TRY(add_record(judge, &judge->run->rows[i], in_place));

@@ -125,8 +125,8 @@ static void widen(struct nw_plateau *plateau, const struct nw_run *run, const st
         const struct nw_record *record = &run->records[i];
         const struct nw_stats *time = &record->time_ns;
 
-        if (!is_wanted(record, wanted) || record->bytes < plateau->from_bytes ||
-            record->bytes > plateau->to_bytes || !isfinite(time->low) || !(time->low > 0))
+        if (!isfinite(time->low) || !(time->low > 0) || record->bytes < plateau->from_bytes ||
+            record->bytes > plateau->to_bytes || !is_wanted(record, wanted))
             continue;
         plateau->low = fmin(plateau->low, record->busbw_bytes_per_s * time->median / time->high);
         plateau->high = fmax(plateau->high, record->busbw_bytes_per_s * time->median / time->low);

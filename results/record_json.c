@@ -20,7 +20,7 @@
     }
 
 /* In the order of the line. `min` is what is written: below it a value is unknown. */
-static const struct nw_field identity_rows[] = {
+static const struct nw_line_field identity_rows[] = {
     TEXT("case", case_name, true),
     TEXT("collective", collective, true),
     TEXT("lane", lane, true),
@@ -45,7 +45,7 @@ static const struct nw_field identity_rows[] = {
     NUMBER("piece_bytes", NW_FIELD_U64, piece_bytes, 1),
 };
 
-static const struct nw_field result_rows[] = {
+static const struct nw_line_field result_rows[] = {
     NUMBER("calls_per_sample", NW_FIELD_U32, calls_per_sample, 1),
     NUMBER("skew_ns", NW_FIELD_REAL, skew_ns, 0),
     NUMBER("slowest_rank", NW_FIELD_INT, slowest_rank, 0),
@@ -69,7 +69,7 @@ static const struct nw_field result_rows[] = {
     {                                                                                              \
         .key = (json_key), .type = NW_FIELD_REAL, .offset = offsetof(struct nw_stats, member)      \
     }
-static const struct nw_field time_rows[] = {
+static const struct nw_line_field time_rows[] = {
     {.key = "median",
      .type = NW_FIELD_REAL,
      .required = true,

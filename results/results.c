@@ -78,12 +78,19 @@ void nw_run_free(struct nw_run *run)
     run->record_count = run->record_capacity = 0;
 }
 
-void nw_results_free(struct nw_results *results)
+void nw_results_cut(struct nw_results *results, size_t count)
 {
-    for (size_t i = 0; i < results->run_count; i++)
-        nw_run_free(&results->runs[i]);
+    while (results->run_count > count)
+        nw_run_free(&results->runs[--results->run_count]);
+    if (results->run_count > 0)
+        return;
     free(results->runs);
     *results = (struct nw_results){0};
+}
+
+void nw_results_free(struct nw_results *results)
+{
+    nw_results_cut(results, 0);
 }
 
 size_t nw_results_record_count(const struct nw_results *results)

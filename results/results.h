@@ -38,6 +38,8 @@ void nw_results_free(struct nw_results *results);
  * pointer holds until the next run is added. */
 struct nw_run *nw_results_add_run(struct nw_results *results);
 void nw_run_free(struct nw_run *run); /* leaves it empty */
+/* Frees the runs from number `count` on; with none left nothing is owned any more. */
+void nw_results_cut(struct nw_results *results, size_t count);
 size_t nw_results_record_count(const struct nw_results *results);
 /* Takes the record's contents over (the caller's is left initialised). */
 nw_rc nw_run_add_record(struct nw_run *run, struct nw_record *record);

@@ -543,6 +543,7 @@ Test(results_nccltests, what_is_no_log_is_refused_with_the_reason)
         {"\xff\xfe#\0 \0", 6, "UTF-16"},
         {"x\n# OSU MPI Allreduce v7\n", 25, "log:2: is a log of the OSU"},
         {"{\"schema\":1,\"kind\":\"context\"}\n", 30, "is a results file already"},
+        {"the columns algbw and busbw\n", 28, "found none in 2 lines"},
         {"nvbandwidth Version: v0.8\n", 26, "is a log of nvbandwidth"},
     };
 
