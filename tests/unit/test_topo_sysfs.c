@@ -54,7 +54,7 @@ static const struct {
     {"proc/self/cgroup", "1:name=x:/old\n0::/job/step\n"},
     {"sys/fs/cgroup/job/memory.max", "8589934592\n"},
     {"sys/fs/cgroup/job/cpu.max", "150000 100000\n"},
-    {"sys/fs/cgroup/job/step/memory.max", "max\n"},
+    {"sys/fs/cgroup/job/step/memory.max", "4294967296\n"},
     {"sys/fs/cgroup/job/step/cpu.max", "max 100000\n"},
     {"proc/meminfo", "MemTotal:       24683652 kB\nMemFree:        23170220 kB\n"},
     {"proc/driver/nvidia/gpus/0000:17:00.0/information",
@@ -225,7 +225,7 @@ Test(topo_sysfs, rates_links_and_missing_devices_come_from_sysfs)
     cr_assert_eq(nw_sysfs_judge_limits(&sysfs, topo), NW_OK);
     check_pci(topo);
     check_nics(topo);
-    cr_expect(strstr(finding_text(topo, "memory-limited"), "8 GiB of") != NULL, "%s",
+    cr_expect(strstr(finding_text(topo, "memory-limited"), "4 GiB of") != NULL, "%s",
               finding_text(topo, "memory-limited"));
     cr_expect(strstr(finding_text(topo, "cpu-limited"), "1.5 of the machine's 64") != NULL, "%s",
               finding_text(topo, "cpu-limited"));
