@@ -124,7 +124,9 @@ int nw_cli_fail(nw_rc rc)
 
 nw_rc nw_cli_finish_stdout(void)
 {
+    errno = 0;
     if (fflush(stdout) != 0 || ferror(stdout))
-        return nw_fail(NW_EIO, "standard output: cannot write the results: %s", strerror(errno));
+        return nw_fail(NW_EIO, "standard output: cannot write the results%s%s",
+                       errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
     return NW_OK;
 }

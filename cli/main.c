@@ -46,7 +46,7 @@ static int unknown_command(const char *name)
     for (size_t i = 0; i < sizeof nw_commands / sizeof *nw_commands; i++)
         names[i] = nw_commands[i].name;
     near = nw_nearest_name(name, names);
-    return nw_cli_fail(nw_fail(NW_EUSAGE, "unknown command \"%s\"%s%s%s; accepted: %s", name,
+    return nw_cli_fail(nw_fail(NW_EUSAGE, "unknown command \"%s\"%s%s%s. Accepted: %s", name,
                                near != NULL ? "; did you mean \"" : "", near != NULL ? near : "",
                                near != NULL ? "\"?" : "",
                                nw_join_names(accepted, sizeof accepted, names)));
@@ -61,8 +61,8 @@ static int run_command(const struct nw_command *command, int argc, char **argv)
     nw_message_prefix(title);
     argv[0] = title;
     exit_code = command->run(argc, argv);
-    if (nw_cli_finish_stdout() != NW_OK)
-        exit_code = nw_cli_fail(NW_EIO);
+    if (nw_cli_finish_stdout() != NW_OK && exit_code != nw_rc_exit_code(NW_EIO))
+        exit_code = nw_cli_fail(NW_EIO); /* else the command has said so */
     return exit_code;
 }
 

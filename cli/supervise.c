@@ -180,7 +180,7 @@ int nw_supervise(const struct nw_supervision *supervision, int argc, char **argv
         if (getppid() != parent)
             _exit(EXIT_BROKEN); /* the parent died before the line above */
         exit_code = supervision->work(supervision->argument, watch.shared);
-        if (nw_cli_finish_stdout() != NW_OK)
+        if (nw_cli_finish_stdout() != NW_OK && exit_code != nw_rc_exit_code(NW_EIO))
             exit_code = nw_cli_fail(NW_EIO);
         exit(exit_code);
     }
