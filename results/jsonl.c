@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,59 +97,66 @@ nw_rc nw_results_close(struct nw_results_writer *writer)
 /* Lines are handed to the stream in pieces of this size. */
 #define PIECE_BYTES ((size_t)1 << 20)
 
-static nw_rc put_lines(FILE *stream, struct nw_text *text, size_t least)
+struct save {
+    const char *path;
+    FILE *stream;
+    struct nw_text text;
+};
+
+static nw_rc put_lines(struct save *save, size_t least)
 {
-    NW_TRY(nw_text_check(text));
-    if (text->length < least)
+    NW_TRY(nw_text_check(&save->text));
+    if (save->text.length < least)
         return NW_OK;
-    const bool written = fwrite(text->data, 1, text->length, stream) == text->length;
-
-    text->length = 0;
-    /* The cause is in errno; nw_atomic_commit finds the stream's error flag and words it. */
-    return written ? NW_OK : NW_EIO;
+    errno = 0;
+    if (fwrite(save->text.data, 1, save->text.length, save->stream) != save->text.length)
+        return nw_fail(NW_EIO, "%s: cannot write: %s", save->path,
+                       strerror(errno != 0 ? errno : EIO));
+    save->text.length = 0;
+    return NW_OK;
 }
 
-static nw_rc put_line(FILE *stream, struct nw_text *text)
+static nw_rc end_line(struct save *save)
 {
-    nw_text_put(text, "\n");
-    return put_lines(stream, text, PIECE_BYTES);
+    nw_text_put(&save->text, "\n");
+    return put_lines(save, PIECE_BYTES);
 }
 
-static nw_rc save_run(FILE *stream, const struct nw_run *run, struct nw_text *text)
+static nw_rc save_run(struct save *save, const struct nw_run *run)
 {
-    nw_context_write(text, &run->context);
-    NW_TRY(put_line(stream, text));
+    nw_context_write(&save->text, &run->context);
+    NW_TRY(end_line(save));
     for (size_t i = 0; i < run->context.findings.count; i++) {
-        write_finding_line(text, &run->context.findings.items[i]);
-        NW_TRY(put_line(stream, text));
+        write_finding_line(&save->text, &run->context.findings.items[i]);
+        NW_TRY(end_line(save));
     }
     for (size_t i = 0; i < run->record_count; i++) {
-        nw_record_write(text, &run->records[i]);
-        NW_TRY(put_line(stream, text));
+        nw_record_write(&save->text, &run->records[i]);
+        NW_TRY(end_line(save));
     }
     if (!run->context.complete)
         return NW_OK;
-    write_end_line(text);
-    return put_line(stream, text);
+    write_end_line(&save->text);
+    return end_line(save);
 }
 
 nw_rc nw_results_save(const char *path, const struct nw_results *results)
 {
     struct nw_atomic_file *file;
-    struct nw_text text = {0};
     nw_rc rc = NW_OK;
 
     NW_TRY(nw_atomic_open(path, &file));
+    struct save save = {.path = path, .stream = nw_atomic_stream(file)};
+
     for (size_t i = 0; i < results->run_count && rc == NW_OK; i++)
-        rc = save_run(nw_atomic_stream(file), &results->runs[i], &text);
+        rc = save_run(&save, &results->runs[i]);
     if (rc == NW_OK)
-        rc = put_lines(nw_atomic_stream(file), &text, 1);
-    nw_text_free(&text);
-    if (rc == NW_ENOMEM) {
-        nw_atomic_abandon(file);
-        return rc;
-    }
-    return nw_atomic_commit(file);
+        rc = put_lines(&save, 1);
+    nw_text_free(&save.text);
+    if (rc == NW_OK)
+        return nw_atomic_commit(file);
+    nw_atomic_abandon(file);
+    return rc;
 }
 
 nw_rc nw_run_to_json(const struct nw_run *run, json_t **json_out)
