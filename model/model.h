@@ -328,6 +328,7 @@ struct nw_steps { /* owns its items */
     struct nw_step *items;
     size_t count;
     size_t unpredicted; /* node counts left out: nothing between nodes measured */
+    size_t undealt;     /* node counts left out: the global batch cannot be dealt to them */
 };
 
 /* `results` may be NULL; only read, not kept. */

@@ -95,7 +95,8 @@ nw_rc nw_predict_scenario(const struct nw_job *job, const struct nw_platform *pl
 
     step.optimizer_known = isfinite(optimizer);
     step.optimizer_ns = step.optimizer_known ? optimizer : 0;
-    step.exposed_ns = fmin(step.exposed_ns, step.communication_ns); /* rounding */
+    if (step.exposed_ns > step.communication_ns * (1 - 1e-9)) /* rounding */
+        step.exposed_ns = step.communication_ns;
     step.hidden_ns = step.communication_ns - step.exposed_ns;
     step.overlap_loss_ns = loss * step.hidden_ns;
     step.step_ns = step_ns_of(&step, loss);

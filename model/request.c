@@ -319,31 +319,44 @@ struct nw_platform nw_model_platform(const struct nw_model *model)
     return platform;
 }
 
+/* All strategies on one node count; a node count that cannot be predicted is left out and counted
+ * as long as there are others. */
+static nw_rc predict_nodes(const struct nw_model *model, const struct nw_platform *platform,
+                           int node_count, struct nw_steps *steps)
+{
+    const struct nw_layout layout = nw_model_layout(model, node_count);
+    const bool others = model->node_count_count > 1 && node_count > 1;
+
+    for (size_t s = 0; model->strategies[s] != NULL; s++) {
+        const nw_rc rc = nw_predict(&model->job, platform, model->strategies[s], &layout,
+                                    &model->scenario, &steps->items[steps->count]);
+
+        if (others && (rc == NW_ENODEV || rc == NW_EUSAGE)) {
+            *(rc == NW_ENODEV ? &steps->unpredicted : &steps->undealt) += 1;
+            return NW_OK;
+        }
+        NW_TRY(rc);
+        steps->count++;
+    }
+    return NW_OK;
+}
+
 nw_rc nw_predict_all(const struct nw_model *model, struct nw_steps *steps_out)
 {
     const struct nw_platform platform = nw_model_platform(model);
     struct nw_steps steps = {
         .items = calloc(model->node_count_count * nw_strategy_count, sizeof *steps.items)};
+    nw_rc rc = NW_OK;
 
     if (steps.items == NULL)
         return nw_fail(NW_ENOMEM, "no memory for the predictions");
-    for (size_t n = 0; n < model->node_count_count; n++) {
-        const struct nw_layout layout = nw_model_layout(model, model->node_counts[n]);
-
-        for (size_t s = 0; model->strategies[s] != NULL; s++) {
-            const nw_rc rc = nw_predict(&model->job, &platform, model->strategies[s], &layout,
-                                        &model->scenario, &steps.items[steps.count]);
-
-            if (rc == NW_OK) {
-                steps.count++;
-            } else if (rc == NW_ENODEV && layout.node_count > 1 && model->node_count_count > 1) {
-                steps.unpredicted++;
-                break;
-            } else {
-                nw_steps_free(&steps);
-                return rc;
-            }
-        }
+    for (size_t n = 0; n < model->node_count_count && rc == NW_OK; n++)
+        rc = predict_nodes(model, &platform, model->node_counts[n], &steps);
+    if (rc == NW_OK && steps.count == 0) /* each was left out: the last error says why */
+        rc = nw_last_error()->rc;
+    if (rc != NW_OK) {
+        nw_steps_free(&steps);
+        return rc;
     }
     *steps_out = steps;
     return NW_OK;

@@ -29,22 +29,54 @@ static const char *duration(struct cell *cell, double ns)
     return cell->text;
 }
 
+struct unit {
+    double ns;
+    const char *name;
+};
+
+/* One unit, not two ("4 min 58 s"): the columns stay narrow and comparable. */
+static const struct unit *unit_for(double ns)
+{
+    static const struct unit units[] = {
+        {3.6e12, "h"}, {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
+    size_t u = 0;
+
+    while (u + 1 < sizeof units / sizeof units[0] && ns < 0.9995 * units[u].ns)
+        u++;
+    return &units[u];
+}
+
+static const char *part(struct cell *cell, double ns)
+{
+    const struct unit *unit = unit_for(ns);
+    char number[32];
+
+    if (ns == 0)
+        return "0";
+    snprintf(cell->text, sizeof cell->text, "%s %s", nw_format_sig(number, ns / unit->ns, 3),
+             unit->name);
+    return cell->text;
+}
+
 /* "4.02 s [3.6, 4.4]": the ends in the middle's unit. */
 static const char *interval(struct cell *cell, const struct nw_step *step)
 {
-    static const struct {
-        double ns;
-        const char *unit;
-    } units[] = {{3.6e12, "h"}, {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
+    const struct unit *unit = unit_for(step->step_ns);
     char middle[32], low[32], high[32];
-    size_t u = 0;
 
-    while (u + 1 < sizeof units / sizeof units[0] && step->step_ns < 0.9995 * units[u].ns)
-        u++;
     snprintf(cell->text, sizeof cell->text, "%s %s [%s, %s]",
-             nw_format_sig(middle, step->step_ns / units[u].ns, 3), units[u].unit,
-             nw_format_sig(low, step->low_ns / units[u].ns, 3),
-             nw_format_sig(high, step->high_ns / units[u].ns, 3));
+             nw_format_sig(middle, step->step_ns / unit->ns, 3), unit->name,
+             nw_format_sig(low, step->low_ns / unit->ns, 3),
+             nw_format_sig(high, step->high_ns / unit->ns, 3));
+    return cell->text;
+}
+
+static const char *bounds(struct cell *cell, const struct nw_step *step)
+{
+    struct cell none, full;
+
+    snprintf(cell->text, sizeof cell->text, "%.20s … %.20s", part(&none, step->no_overlap_ns),
+             part(&full, step->full_overlap_ns));
     return cell->text;
 }
 
@@ -143,7 +175,7 @@ nw_rc nw_report_job(FILE *stream, const struct nw_model *model)
             platform->gpu != NULL ? platform->gpu->name : "");
     if (platform->memory_bytes > 0)
         fprintf(stream, ", %s each", nw_format_bytes(text, platform->memory_bytes));
-    fprintf(stream, " · ");
+    fprintf(stream, "\ncomputes at ");
     print_rate(stream, platform);
     fprintf(stream, "\n");
     if (model->curves.count == 0)
@@ -191,20 +223,18 @@ static nw_rc print_times(FILE *stream, const struct nw_steps *steps)
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
     for (size_t i = 0; i < steps->count; i++) {
         const struct nw_step *step = &steps->items[i];
-        char none[32], full[32];
         struct cell c[7];
 
-        snprintf(c[6].text, sizeof c[6].text, "%s … %s", nw_format_ns(none, step->no_overlap_ns),
-                 nw_format_ns(full, step->full_overlap_ns));
         nw_table_row(table,
                      (const char *[]){nodes(&c[0], step->node_count), step->strategy->name,
-                                      duration(&c[1], step->compute_ns),
-                                      duration(&c[2], step->exposed_ns),
-                                      duration(&c[3], step->hidden_ns), interval(&c[4], step),
-                                      c[6].text, count(&c[5], step->tokens_per_s), come_by(step)});
+                                      part(&c[1], step->compute_ns), part(&c[2], step->exposed_ns),
+                                      part(&c[3], step->hidden_ns), interval(&c[4], step),
+                                      bounds(&c[6], step), count(&c[5], step->tokens_per_s),
+                                      come_by(step)});
     }
-    fprintf(stream, "\nTime of one step; communication exposed and hidden behind computation; "
-                    "bounds: no and full overlap\n");
+    fprintf(stream,
+            "\nTime of one step: communication exposed, and hidden behind computation; with no "
+            "and full overlap\n");
     return nw_table_print(table, stream);
 }
 
@@ -225,6 +255,11 @@ nw_rc nw_report_predict(FILE *stream, const struct nw_model *model, const struct
     if (steps->unpredicted > 0)
         fprintf(stream, "\nMore nodes: nothing between nodes was measured; give --inter-node GB/s "
                         "or results of two nodes.\n");
+    if (steps->undealt > 0)
+        fprintf(stream,
+                "\n%zu node count%s left out: the global batch cannot be dealt evenly to "
+                "so many GPUs.\n",
+                steps->undealt, steps->undealt == 1 ? " is" : "s are");
     if (!optimizer_known)
         fprintf(stream, "\nThe optimizer's own time is left out: memory bandwidth unknown "
                         "(--hbm or --gpu).\n");
@@ -287,7 +322,7 @@ static nw_rc print_scaling(FILE *stream, const struct nw_decision *decision, boo
         nw_table_row(table, (const char *[]){
                                 nodes(&c[0], choice->node_count), step->strategy->name,
                                 gib(&c[1], step->memory.total_bytes), interval(&c[2], step),
-                                duration(&c[3], step->exposed_ns), count(&c[4], step->tokens_per_s),
+                                part(&c[3], step->exposed_ns), count(&c[4], step->tokens_per_s),
                                 times(&c[5], weak ? choice->weak_speedup : choice->speedup),
                                 percent(&c[6], weak ? choice->weak_efficiency : choice->efficiency),
                                 come_by(step)});

@@ -212,6 +212,43 @@ Test(fabric, faster_wires_stop_at_the_links_inside_and_slower_ones_do_not)
     nw_results_free(&results);
 }
 
+/* Two nodes may read more than one (trees in the switch): then the measured time stands. */
+Test(fabric, what_was_measured_between_nodes_stands)
+{
+    struct nw_results results = {0};
+    struct nw_run *run = nw_results_add_run(&results);
+
+    add_wire(run, &(struct wire){"all_reduce", 8, 1, 0, 400e9});
+    add_wire(run, &(struct wire){"all_reduce", 16, 2, 0, 480e9});
+    struct nw_curves curves = curves_of(&results, 8);
+    const struct nw_fabric fabric = platform_on(&curves, 1, 8).fabric;
+    const double bytes = 1 << 28;
+
+    near(cost(&fabric, "all_reduce", bytes, 16, 2, 1).time_ns, 15.0 / 8 * bytes / 480, 1e-9, "1");
+    near(cost(&fabric, "all_reduce", bytes, 16, 2, 9).time_ns, 15.0 / 8 * bytes / 480, 1e-9, "9");
+    nw_curves_free(&curves);
+    nw_results_free(&results);
+}
+
+/* Noise at the end of a curve must not promise a wire faster than was ever seen. */
+Test(curve, is_not_continued_faster_than_twice_the_best_rate)
+{
+    struct nw_results results = {0};
+    struct nw_run *run = nw_results_add_run(&results);
+    struct nw_curve_point point;
+
+    add_point(run, &eight, 1 << 20, 1.00e6, 0.01, false); /* 1 byte per ns */
+    add_point(run, &eight, 2 << 20, 2.10e6, 0.01, false);
+    add_point(run, &eight, 4 << 20, 2.11e6, 0.01, false); /* hardly more for twice as much */
+    add_point(run, &eight, 8 << 20, 2.12e6, 0.01, false);
+    struct nw_curves curves = curves_of(&results, 8);
+
+    cr_expect(nw_curve_time(&curves.items[0], 108 << 20, &point));
+    cr_expect(ge(dbl, point.time_ns, 2.12e6 + (100 << 20) * (2.12e6 / (8 << 20)) / 2 * 0.999));
+    nw_curves_free(&curves);
+    nw_results_free(&results);
+}
+
 Test(fabric, says_what_is_missing)
 {
     const struct nw_fabric fabric = platform_on(NULL, 1, 8).fabric;

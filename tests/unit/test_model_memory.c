@@ -152,3 +152,32 @@ Test(memory, more_gpus_never_need_more)
         }
     }
 }
+
+Test(memory, gated_layers_and_fp32_logits)
+{
+    struct nw_job job = job_of("llama-3-8b");
+    const double tokens = 2048, h = 4096, kv = 1024, f = 14336, v = 128256;
+    struct nw_memory memory = memory_of(&job, "fsdp", 8);
+
+    near(memory.activations_bytes - memory.logits_bytes, 32 * 2 * tokens * (6 * h + 2 * kv + 3 * f),
+         "gated");
+    near(memory.logits_bytes, tokens * v * 10, "logits in 16 bit");
+    job.precision = &nw_precisions[0];
+    memory = memory_of(&job, "fsdp", 8);
+    near(memory.logits_bytes, tokens * v * 8, "logits in fp32");
+    near(memory.activations_bytes - memory.logits_bytes, 32 * 4 * tokens * (6 * h + 2 * kv + 3 * f),
+         "gated, fp32");
+}
+
+Test(memory, buffers_are_those_of_the_frameworks)
+{
+    const struct nw_job job = job_of("llama-2-7b");
+    const double p = 6738415616.0, layer = 202383360, vocabulary = 131072000;
+
+    near(memory_of(&job, "ddp", 1).buffers_bytes, 0, "one GPU has none");
+    near(memory_of(&job, "ddp", 8).buffers_bytes, 2 * p, "ddp: a copy of the gradients");
+    near(memory_of(&job, "zero1", 8).buffers_bytes, 5e8 * 4, "zero1: two buckets");
+    near(memory_of(&job, "zero3", 8).buffers_bytes, 1e9 * 2 + 5e8 * 2, "zero3: live and bucket");
+    near(memory_of(&job, "fsdp", 8).buffers_bytes, layer * 6, "fsdp: two layers, one gradient");
+    cr_expect(gt(dbl, layer, vocabulary));
+}

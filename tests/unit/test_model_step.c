@@ -226,3 +226,52 @@ Test(step, ddp_hides_buckets_behind_the_backward_pass)
     cr_expect(ge(dbl, behind.traffic.calls, 200)); /* tensors of 32 layers above 25 MiB each */
     nw_curves_free(&curves);
 }
+
+/* Computation long enough to hide a layer's messages: what shows is the first two gathers (the
+ * embeddings compute nothing), the first gather of the backward pass, and the last two scatters. */
+Test(step, fsdp_shows_what_one_layer_of_prefetch_cannot_hide)
+{
+    struct nw_curves curves = curves_at(300e9, 50e9);
+    const struct nw_platform platform = platform_on(&curves, 10, 8);
+    const struct nw_job job = llama();
+    const struct nw_step step = predict(&job, &platform, strategy_named("fsdp"), 2, 16);
+    const double vocabulary = 2 * 32000.0 * 4096, head = vocabulary + 2 * 4096;
+    const double layer = (6738415616.0 * 2 - vocabulary - head) / 32;
+    const double bytes[] = {vocabulary, layer, head, layer, vocabulary};
+    double shown = 0;
+
+    for (int i = 0; i < 5; i++) {
+        struct nw_cost cost;
+
+        cr_assert(
+            eq(int,
+               nw_fabric_cost(&platform.fabric, i < 3 ? "all_gather" : "reduce_scatter", bytes[i],
+                              (struct nw_group){.rank_count = 16, .host_count = 2}, NULL, &cost),
+               NW_OK));
+        shown += cost.time_ns;
+    }
+    near(step.exposed_ns, 4 * shown, 1e-9, "four micro-batches");
+    near(step.traffic.calls, 4 * 3 * 34, 1e-12, "three messages a unit");
+    nw_curves_free(&curves);
+}
+
+/* gpt2-124m in 16 bit: 170 MB of layers in buckets of 25 MiB and a whole embedding of 77 MB;
+ * llama's matrices are larger than a bucket each: one message a matrix. */
+Test(step, ddp_buckets_are_filled_to_their_size)
+{
+    struct nw_curves curves = curves_at(300e9, 50e9);
+    const struct nw_platform platform = platform_on(&curves, 400, 8);
+    struct nw_job job = llama();
+    struct nw_step step = predict(&job, &platform, strategy_named("ddp"), 2, 16);
+
+    cr_expect(eq(dbl, step.traffic.calls, 1 + 32 * 7 + 1));
+    /* The embedding, and the norm before it that did not fill a bucket. */
+    cr_expect(eq(dbl, step.traffic.message_bytes, 2 * (32000.0 * 4096 + 4096)));
+    cr_assert(eq(int, nw_transformer_find("gpt2-124m", &job.net), NW_OK));
+    job.sequence = 1024;
+    step = predict(&job, &platform, strategy_named("ddp"), 2, 16);
+    cr_expect(ge(dbl, step.traffic.calls, 7));
+    cr_expect(le(dbl, step.traffic.calls, 9));
+    cr_expect(ge(dbl, step.traffic.message_bytes, 2 * (50257.0 * 768)));
+    nw_curves_free(&curves);
+}

@@ -81,6 +81,15 @@ Test(transformer, attention_flops_know_causal_flash_and_encoder)
 
     cr_expect(lt(dbl, fabs(full / (4.0 * 100 * 1024 * 768) - 1), 1e-12));
     cr_expect(lt(dbl, fabs(full / flash - 2), 1e-12));
+    const double back = nw_transformer_flops(gpt, 100, 0, true).layer_backward;
+
+    cr_expect(lt(dbl, fabs(back / without - 2), 1e-12));
+    cr_expect(lt(
+        dbl, fabs((nw_transformer_flops(gpt, 100, 1024, true).layer_backward - back) / flash - 2.5),
+        1e-9));
+    cr_expect(lt(
+        dbl, fabs((nw_transformer_flops(gpt, 100, 1024, false).layer_backward - back) / full - 2),
+        1e-9));
     cr_expect(eq(dbl, nw_transformer_flops(bert, 64, 512, true).layer_forward,
                  nw_transformer_flops(bert, 64, 512, false).layer_forward));
 }
