@@ -1,5 +1,6 @@
 #include "bench/bench.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,6 +166,7 @@ static void free_buffers(struct nw_bench *bench)
     nw_comm_free(bench->recv, bench->recv_bytes);
     bench->send = bench->recv = NULL;
     bench->send_bytes = bench->recv_bytes = 0;
+    malloc_trim(0); /* what an MPI has used for itself, up to half a buffer, stays in the heap */
 }
 
 static nw_rc allocate(struct nw_bench *bench)

@@ -13,8 +13,8 @@
 #define ANCESTORS_MAX 8
 #define CLEAR_LINE    "\r\033[K"
 
-/* The parent of a process, and its name; -1: cannot be read. /proc/PID/stat: "PID (name) S PPID …",
- * where the name may hold anything. */
+/* The parent of a process, and its name; -1: cannot be read. /proc/PID/stat is "PID (name) S PPID
+ * …", where the name may hold anything. */
 static int parent_of(int pid, char name[32])
 {
     char path[64], line[512], *open, *close;

@@ -26,15 +26,15 @@ struct nw_bench_text {
 /* ---- cells ------------------------------------------------------------------------------------
  */
 
-/* At most `width` characters, as many decimals as fit up to two, more for small values: 0.0083,
- * 12.34, 1806.7, 10094. */
+/* At most `width` characters: 6e-06, 0.0083, 12.34, 1806.7, 10094. */
 static const char *cell(char text[32], double value, int width)
 {
-    int decimals = value < 0.1 ? 4 : 2;
+    const bool tiny = value > 0 && value < 0.001;
+    int decimals = tiny ? 1 : value > 0 && value < 0.1 ? 4 : 2;
 
     if (!isfinite(value))
         return "N/A";
-    while (snprintf(text, 32, "%.*f", decimals, value) > width && decimals > 0)
+    while (snprintf(text, 32, tiny ? "%.*e" : "%.*f", decimals, value) > width && decimals > 0)
         decimals--;
     return text;
 }
@@ -373,6 +373,16 @@ static void print_plan(FILE *out, const struct nw_plan *plan)
                 100 * plan->stop_rel_ci, nw_format_ns(budget, plan->budget_ns));
 }
 
+static void print_finding(FILE *out, const struct nw_finding *finding)
+{
+    const bool placed = finding->where != NULL && finding->where[0] != '\0';
+
+    fprintf(out, "# %s (%s)%s%s: %s%s%s\n", nw_severity_name(finding->severity), finding->code,
+            placed ? " " : "", placed ? finding->where : "", finding->text,
+            finding->remedy != NULL ? "; do: " : "",
+            finding->remedy != NULL ? finding->remedy : "");
+}
+
 void nw_bench_text_context(struct nw_bench_text *text, const struct nw_context *context)
 {
     FILE *out = text->stream;
@@ -400,7 +410,7 @@ void nw_bench_text_context(struct nw_bench_text *text, const struct nw_context *
         fprintf(out, "\n");
     }
     for (size_t i = 0; i < context->findings.count; i++)
-        nw_bench_text_finding(text, &context->findings.items[i]);
+        print_finding(out, &context->findings.items[i]);
     fflush(out);
 }
 
@@ -418,17 +428,19 @@ void nw_bench_text_record(struct nw_bench_text *text, const struct nw_record *re
     layout->record(text, record);
     for (size_t i = 0; i < record->warnings.count; i++)
         if (record->warnings.items[i].severity == NW_FINDING_FAIL)
-            nw_bench_text_finding(text, &record->warnings.items[i]);
+            print_finding(text->stream, &record->warnings.items[i]);
     fflush(text->stream);
 }
 
 void nw_bench_text_finding(struct nw_bench_text *text, const struct nw_finding *finding)
 {
-    fprintf(text->stream, "# %s (%s)%s%s: %s%s%s\n", nw_severity_name(finding->severity),
-            finding->code, finding->where != NULL && finding->where[0] != '\0' ? " " : "",
-            finding->where != NULL ? finding->where : "", finding->text,
-            finding->remedy != NULL ? "; do: " : "",
-            finding->remedy != NULL ? finding->remedy : "");
+    const char *collective = text->series.collective;
+
+    /* One about something else than the table at hand comes after its footer. */
+    if (text->in_series &&
+        (finding->where == NULL || strncmp(finding->where, collective, strlen(collective)) != 0))
+        end_series(text);
+    print_finding(text->stream, finding);
     fflush(text->stream);
 }
 
