@@ -160,5 +160,6 @@ int nw_cmd_audit(int argc, char **argv)
         exit_code = nw_audit_exit_code(&audit);
     nw_audit_free(&audit);
     free_inputs(&inputs);
+    free(cli.positional);
     return rc == NW_OK ? exit_code : nw_cli_fail(rc);
 }

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -67,9 +68,28 @@ static nw_rc check(const char *path, bool json)
     return nw_cli_finish_stdout();
 }
 
-int nw_cmd_quote(int argc, char **argv)
+static nw_rc act(const struct nw_cli *cli, const struct quote_options *options)
 {
     static const char *const verbs[] = {"init", "check", NULL};
+    const char *verb = cli->positional[0];
+    const char *path = cli->positional_count > 1 ? cli->positional[1] : NULL;
+    const char *nearest = nw_nearest_name(verb, verbs);
+
+    if (strcmp(verb, "init") == 0)
+        return init(path, options->force);
+    if (strcmp(verb, "check") == 0 && path != NULL)
+        return check(path, options->json);
+    if (strcmp(verb, "check") == 0)
+        return nw_fail(NW_EUSAGE, "check: which FILE? expected: quote check FILE");
+    if (nearest != NULL)
+        return nw_fail(NW_EUSAGE,
+                       "unknown action \"%.40s\"; did you mean \"%s\"? Accepted: init, check", verb,
+                       nearest);
+    return nw_fail(NW_EUSAGE, "unknown action \"%.40s\"; accepted: init, check", verb);
+}
+
+int nw_cmd_quote(int argc, char **argv)
+{
     struct quote_options options;
     struct nw_cli cli = {
         .arguments = "init [FILE] | check FILE",
@@ -82,23 +102,8 @@ int nw_cmd_quote(int argc, char **argv)
     };
     nw_rc rc = nw_cli_parse(&cli, argc, argv, true);
 
-    if (rc != NW_OK)
-        return nw_cli_fail(rc);
-    const char *verb = cli.positional[0];
-    const char *path = cli.positional_count > 1 ? cli.positional[1] : NULL;
-
-    if (strcmp(verb, "init") == 0) {
-        rc = init(path, options.force);
-    } else if (strcmp(verb, "check") == 0 && path != NULL) {
-        rc = check(path, options.json);
-    } else if (strcmp(verb, "check") == 0) {
-        rc = nw_fail(NW_EUSAGE, "check: which FILE? expected: quote check FILE");
-    } else {
-        const char *nearest = nw_nearest_name(verb, verbs);
-
-        rc = nw_fail(NW_EUSAGE, "unknown action \"%.40s\"%s%s%s accepted: init, check", verb,
-                     nearest != NULL ? "; did you mean \"" : ";", nearest != NULL ? nearest : "",
-                     nearest != NULL ? "\"?" : "");
-    }
+    if (rc == NW_OK)
+        rc = act(&cli, &options);
+    free(cli.positional);
     return rc == NW_OK ? 0 : nw_cli_fail(rc);
 }

@@ -13,6 +13,13 @@ static bool says_no_gpu(const struct nw_machine *machine, struct nw_opinion *opi
     return true;
 }
 
+/* The same product but for its form? */
+static bool is_other_form(struct nw_gpu_name quoted, const struct nw_gpu_name found)
+{
+    quoted.form = found.form;
+    return nw_gpu_name_fits(&quoted, &found);
+}
+
 static void gpu_model_opinion(const struct nw_quote *quote, const struct nw_machine *machine,
                               struct nw_opinion *opinion)
 {
@@ -41,7 +48,7 @@ static void gpu_model_opinion(const struct nw_quote *quote, const struct nw_mach
     snprintf(opinion->text, sizeof opinion->text, "%s", model);
     opinion->verdict = nw_gpu_name_fits(&quoted, &found) ? NW_AUDIT_MET : NW_AUDIT_SHORT;
     if (opinion->verdict == NW_AUDIT_SHORT)
-        opinion->cause = quoted.form != found.form && quoted.form != NW_GPU_FORM_UNKNOWN
+        opinion->cause = is_other_form(quoted, found)
                              ? "another form of the product: SXM modules, PCIe cards and NVL cards "
                                "differ in clocks, power and NVLink"
                              : "another product than the one quoted";

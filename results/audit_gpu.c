@@ -113,8 +113,8 @@ void nw_gpu_name_of(const char *text, bool driver, struct nw_gpu_name *name_out)
     for (size_t i = 0; i < COUNT(modules) && driver && name.form == NW_GPU_FORM_UNKNOWN; i++)
         if (has_word(&name, modules[i]))
             name.form = NW_GPU_FORM_SXM;
-    /* "GH200 480GB": the processor's memory, not the GPU's. */
-    if (has_word(&name, "GH200") && name.memory_gb > 144)
+    /* "GH200 480GB", "GH200 120GB": the processor's memory, not the GPU's. */
+    if (driver && has_word(&name, "GH200"))
         name.memory_gb = 0;
     *name_out = name;
 }

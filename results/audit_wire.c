@@ -75,8 +75,10 @@ static bool speaks(const struct nw_wire_target *target, const struct nw_run *run
         return false;
     if (!target->between_nodes)
         return hosts == 1 && !pairs && is_gpu_context(&run->context);
+    /* Send-receive goes round the ranks: only one of a host's sends to another host. */
     if (!pairs)
-        return hosts > 1;
+        return hosts > 1 &&
+               (strcmp(record->collective, "sendrecv") != 0 || record->rank_count == hosts);
     /* Pairs of one round run at once: several ranks on a host share its NICs. */
     return record->rank_count == hosts && record->host_a[0] != '\0' &&
            strcmp(record->host_a, record->host_b) != 0;

@@ -146,6 +146,7 @@ Test(results_audit, a_gpu_is_judged_by_the_words_of_its_name)
         {"RTX A6000", "NVIDIA RTX 6000 Ada Generation", false},
         {"A6000", "NVIDIA RTX A6000", true},
         {"GH200", "NVIDIA GH200 480GB", true},
+        {"GH200 96GB", "NVIDIA GH200 120GB", true},
     };
     struct nw_gpu_name quoted, found;
 
@@ -326,6 +327,8 @@ Test(results_audit, the_network_is_short_only_when_every_reading_says_so)
          48.9, "1 of 8 GPUs"},
         {NICS(8, 400), "network", CURVE(H100, "alltoall", 2, 2, 0.9, "a"), NW_AUDIT_SHORT, 0.9,
          "1 of 8 GPUs"},
+        {NICS(8, 400), "network", CURVE(H100, "sendrecv", 16, 2, 15, "a"), NW_AUDIT_NOT_MEASURED, 0,
+         "no collective across nodes"},
         {NICS(8, 400), "network", CURVE(H100, "alltoall", 2, 2, 27.3, "a"), NW_AUDIT_NOT_MEASURED,
          27.3, NULL},
         /* PCIe cards may be the limit themselves. */
