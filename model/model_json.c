@@ -209,6 +209,8 @@ static nw_rc fill_steps(const struct nw_model *model, const struct nw_steps *ste
             return nw_fail(NW_ENOMEM, "JSON: no memory");
         assumed |= steps->items[i].assumed;
     }
+    NW_TRY(nw_json_set_u64(root, "node_counts_without_measurement", steps->unpredicted));
+    NW_TRY(nw_json_set_u64(root, "node_counts_without_even_batch", steps->undealt));
     return add_assumed(root, assumed);
 }
 
