@@ -93,14 +93,16 @@ static void kc_close(struct kc *kc, struct kc_buffer *b)
     free(b->back);
 }
 
-static nw_rc kc_upload(struct kc *kc, const struct kc_buffer *b)
-{
-    return kc->dev->ops->copy(kc->stream, b->memory, b->image, b->bytes);
-}
-
 static nw_rc kc_done(struct kc *kc)
 {
     return kc->dev->ops->wait(kc->stream, KC_TIMEOUT);
+}
+
+/* Done on return: the caller may change the image. */
+static nw_rc kc_upload(struct kc *kc, const struct kc_buffer *b)
+{
+    const nw_rc rc = kc->dev->ops->copy(kc->stream, b->memory, b->image, b->bytes);
+    return rc == NW_OK ? kc_done(kc) : rc;
 }
 
 /* Index of the first byte that differs from the image; SIZE_MAX: none. */
@@ -135,6 +137,7 @@ static void kc_copy(struct kc *kc)
                 /* New data each time, else a missing copy would not show. */
                 kc_random_bytes(to.image + t, bytes, s * 100 + a * 10 + b);
                 KC_DO(kc, kc->dev->ops->copy(kc->stream, to.memory + t, to.image + t, bytes));
+                KC_DO(kc, kc_done(kc));
                 memcpy(to.image + t, from.image + f, bytes);
                 KC_DO(kc,
                       kc->dev->ops->kernel_copy(kc->stream, to.memory + t, from.memory + f, bytes));
@@ -428,7 +431,6 @@ static void kc_gemm_case(struct kc *kc, nw_dtype dtype, int m, int n, int k)
     const nw_rc rc = kc->dev->ops->gemm(kc->stream, &gemm);
     if (rc == NW_ENOTSUP) {
         kc->skipped++;
-        KC_DO(kc, kc_done(kc));
     } else {
         KC_DO(kc, rc);
         KC_DO(kc, kc_done(kc));
