@@ -296,6 +296,7 @@ int nw_cmd_bench(int argc, char **argv)
     const bool speaks = nw_cli_launch_rank() <= 0;
     nw_rc rc = nw_cli_parse(&cli, argc, argv, speaks);
 
+    free(cli.positional); /* none is taken */
     if (rc == NW_OK)
         rc = nw_plan_resolve(&session.plan);
     if (rc == NW_OK)
