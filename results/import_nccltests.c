@@ -112,13 +112,14 @@ static nw_rc take_devices(struct walk *walk, struct nw_slice text)
 
 static nw_rc take_rank(struct walk *walk, struct nw_slice text)
 {
-    bool is_one;
+    struct nw_nt_rank rank;
 
-    if (nw_nt_find(text, " device ") == NULL)
+    if (!nw_nt_parse_rank(text, &rank))
         return NW_OK;
+    /* Behind a list that something else has ended stands another run's. */
     NW_TRY(enter(walk, PART_RANKS,
                  walk->part == PART_RANKS && walk->run.ranks_closed && walk->run.rank_lines > 0));
-    return nw_nt_rank_line(&walk->run, text, walk->line, &is_one);
+    return nw_nt_add_rank(&walk->run, &rank, walk->line);
 }
 
 static nw_rc take_header(struct walk *walk, struct nw_slice text)
@@ -293,9 +294,8 @@ static nw_rc take_if_row(struct walk *walk, struct nw_slice text, bool *is_row_o
 
 static void take_elision(struct walk *walk, struct nw_slice text)
 {
-    if (walk->part == PART_RANKS)
-        walk->run.ranks_elided = true;
-    else if (walk->part == PART_HEADER || walk->part == PART_ROWS)
+    /* In the list of ranks the numbers tell. */
+    if (walk->part == PART_HEADER || walk->part == PART_ROWS)
         nw_nt_mishap(&walk->run.elided, walk->line, text);
 }
 
@@ -325,6 +325,8 @@ static nw_rc take_other(struct walk *walk, struct nw_slice text)
 
     if (marks & NW_NT_MARK_FAILURE)
         return take_failure(walk, text);
+    if ((marks & NW_NT_MARK_WARNING) && walk->part != PART_NONE)
+        nw_nt_mishap(&walk->run.warning, walk->line, text);
     if (marks & NW_NT_MARK_NCCL)
         NW_TRY(nw_nt_nccl_line(facts(walk), text));
     if ((marks & NW_NT_MARK_PROGRAM) && nw_nt_collective_name(text, name, sizeof name)) {

@@ -97,10 +97,10 @@ struct nw_nt_run {
 
     struct nw_nt_hosts hosts;
     size_t rank_lines, first_rank_line;
-    int highest_rank;                /* -1: no list */
-    int group_count;                 /* NCCL_TESTS_SPLIT; 1: none */
-    int first_group_size;            /* ranks of group 0 */
-    bool ranks_elided, ranks_closed; /* closed: something follows the list, so it is whole */
+    int highest_rank;     /* -1: no list */
+    int group_count;      /* NCCL_TESTS_SPLIT; 1: none */
+    int first_group_size; /* ranks of group 0 */
+    bool ranks_closed;    /* something follows the list, so it is not cut */
     char gpu_model[128];
     bool gpus_differ;
 
@@ -108,7 +108,7 @@ struct nw_nt_run {
     struct nw_nt_row *rows; /* reused from run to run */
     size_t row_count, row_capacity;
     size_t first_line;
-    struct nw_nt_mishap failure, unreadable, elided, exit_status;
+    struct nw_nt_mishap failure, unreadable, elided, exit_status, warning;
     int64_t out_of_bounds; /* -1: the line is not there */
     size_t out_of_bounds_line;
     bool ended, torn;
@@ -136,6 +136,7 @@ enum {
     NW_NT_MARK_NCCL = 1,    /* "CCL": NCCL's or RCCL's own line, or their variables */
     NW_NT_MARK_PROGRAM = 2, /* "_perf" */
     NW_NT_MARK_FAILURE = 4, /* "Test NCCL failure", "Test CUDA failure" */
+    NW_NT_MARK_WARNING = 8, /* "NCCL WARN" */
 };
 unsigned nw_nt_marks(struct nw_slice text);
 bool nw_nt_u64(struct nw_slice word, uint64_t *value_out);
@@ -159,7 +160,13 @@ bool nw_nt_read_row(const struct nw_nt_words *words, int at, const struct nw_nt_
 void nw_nt_run_init(struct nw_nt_run *run); /* keeps the rows' memory */
 void nw_nt_run_free(struct nw_nt_run *run);
 void nw_nt_facts_free(struct nw_nt_facts *facts);
-nw_rc nw_nt_rank_line(struct nw_nt_run *run, struct nw_slice text, size_t line, bool *is_one_out);
+/* "Rank  0 Group  0 Pid  47450 on  gpu59 device  0 [0000:16:00] NVIDIA H100 80GB HBM3" */
+struct nw_nt_rank {
+    int rank, group;
+    struct nw_slice host, gpu;
+};
+bool nw_nt_parse_rank(struct nw_slice text, struct nw_nt_rank *rank_out);
+nw_rc nw_nt_add_rank(struct nw_nt_run *run, const struct nw_nt_rank *rank, size_t line);
 void nw_nt_options_line(struct nw_nt_run *run, struct nw_slice text);
 /* "…/all_reduce_perf": the collective of a command line or title. False: none. */
 bool nw_nt_collective_name(struct nw_slice text, char *name, size_t size);

@@ -124,7 +124,7 @@ static bool count_host(struct nw_nt_hosts *hosts, struct nw_slice name)
     return true;
 }
 
-/* --- "Rank  0 Group  0 Pid  47450 on  gpu59 device  0 [0000:16:00] NVIDIA H100 80GB HBM3" --- */
+/* --- the list of ranks --- */
 
 static bool number_behind(const struct nw_nt_words *words, const char *label, uint64_t *value)
 {
@@ -134,50 +134,60 @@ static bool number_behind(const struct nw_nt_words *words, const char *label, ui
     return false;
 }
 
-static void note_gpu(struct nw_nt_run *run, struct nw_slice text)
+bool nw_nt_parse_rank(struct nw_slice text, struct nw_nt_rank *rank_out)
 {
+    struct nw_nt_rank rank = {0};
+    struct nw_nt_words words;
+    uint64_t number, device, group = 0;
+
+    nw_nt_split(text, &words);
+    if (!number_behind(&words, "Rank", &number) || number > 100000000 ||
+        !number_behind(&words, "device", &device))
+        return false;
+    for (int i = 0; i + 2 < words.count && rank.host.at == NULL; i++)
+        if (nw_nt_is(words.word[i], "on") && nw_nt_is(words.word[i + 2], "device"))
+            rank.host = words.word[i + 1];
+    if (rank.host.at == NULL)
+        return false;
+    if (number_behind(&words, "Group", &group) && group > 100000000)
+        return false;
+    rank.rank = (int)number;
+    rank.group = (int)group;
     const char *bracket = memchr(text.at, ']', text.length);
+
+    if (bracket != NULL)
+        rank.gpu = nw_nt_trim(
+            (struct nw_slice){bracket + 1, text.length - (size_t)(bracket + 1 - text.at)});
+    *rank_out = rank;
+    return true;
+}
+
+static void note_gpu(struct nw_nt_run *run, struct nw_slice gpu)
+{
     char model[sizeof run->gpu_model];
 
-    if (bracket == NULL)
+    if (gpu.at == NULL)
         return;
-    nw_nt_copy(
-        model, sizeof model,
-        nw_nt_trim((struct nw_slice){bracket + 1, text.length - (size_t)(bracket + 1 - text.at)}));
+    nw_nt_copy(model, sizeof model, gpu);
     if (run->gpu_model[0] == '\0')
         memcpy(run->gpu_model, model, sizeof model);
     else if (strcmp(run->gpu_model, model) != 0)
         run->gpus_differ = true;
 }
 
-nw_rc nw_nt_rank_line(struct nw_nt_run *run, struct nw_slice text, size_t line, bool *is_one_out)
+nw_rc nw_nt_add_rank(struct nw_nt_run *run, const struct nw_nt_rank *rank, size_t line)
 {
-    struct nw_nt_words words;
-    struct nw_slice host = {0};
-    uint64_t rank, device, group = 0;
-
-    *is_one_out = false;
-    nw_nt_split(text, &words);
-    if (!number_behind(&words, "Rank", &rank) || rank > 100000000 ||
-        !number_behind(&words, "device", &device))
-        return NW_OK;
-    for (int i = 0; i + 2 < words.count && host.at == NULL; i++)
-        if (nw_nt_is(words.word[i], "on") && nw_nt_is(words.word[i + 2], "device"))
-            host = words.word[i + 1];
-    if (host.at == NULL)
-        return NW_OK;
-    *is_one_out = true;
-    number_behind(&words, "Group", &group);
     if (run->rank_lines++ == 0)
         run->first_rank_line = line;
-    run->first_group_size += group == 0;
-    if (group < 100000000 && (int)group + 1 > run->group_count)
-        run->group_count = (int)group + 1;
-    if ((int)rank > run->highest_rank)
-        run->highest_rank = (int)rank;
-    note_gpu(run, text);
-    return count_host(&run->hosts, host) ? NW_OK
-                                         : nw_fail(NW_ENOMEM, "no memory for a list of hosts");
+    run->first_group_size += rank->group == 0;
+    if (rank->group + 1 > run->group_count)
+        run->group_count = rank->group + 1;
+    if (rank->rank > run->highest_rank)
+        run->highest_rank = rank->rank;
+    note_gpu(run, rank->gpu);
+    return count_host(&run->hosts, rank->host)
+               ? NW_OK
+               : nw_fail(NW_ENOMEM, "no memory for a list of hosts");
 }
 
 /* --- "nThread 1 nGpus 1 minBytes 8 maxBytes 4294967296 step: 2(factor) warmup iters: 5 iters: 20

@@ -35,9 +35,14 @@ static nw_rc find_breaks(const struct nw_nt_judge *judge)
 
     if (run->failure.count > 0)
         NW_TRY(add(judge, NW_FINDING_FAIL, "run-failed", run->failure.line,
-                   "run it again with NCCL_DEBUG=INFO and look at the first WARN line",
+                   run->warning.count > 0
+                       ? NULL
+                       : "run it again with NCCL_DEBUG=INFO and look at the first WARN line",
                    "the run failed (%zu such lines, the first: \"%s\")", run->failure.count,
                    run->failure.text));
+    if (run->warning.count > 0 && (run->failure.count > 0 || run->row_count == 0))
+        NW_TRY(add(judge, NW_FINDING_WARN, "nccl-warning", run->warning.line, NULL,
+                   "NCCL's first warning before that: \"%s\"", run->warning.text));
     if (run->exit_status.count > 0)
         NW_TRY(add(judge, NW_FINDING_WARN, "exit-status", run->exit_status.line, NULL,
                    "the launcher reports that processes failed (%zu lines, the first: \"%s\")",
@@ -224,8 +229,8 @@ static nw_rc find_meaningless(const struct nw_nt_judge *judge)
                    "the printed average of %s GB/s mixes %zu sizes; it is kept but never used",
                    nw_format_gb_per_s(average, run->average.value), run->row_count));
     if (run->layout.cpu_time)
-        NW_TRY(add(judge, NW_FINDING_WARN, "cpu-time", run->rows != NULL ? run->first_line : 0,
-                   "run it without -C", "the times are CPU times, not those of the transfer"));
+        NW_TRY(add(judge, NW_FINDING_WARN, "cpu-time", run->first_line, "run it without -C",
+                   "the times are CPU times, not those of the transfer"));
     if (judge->reading.disagree_count > 0)
         NW_TRY(add(judge, NW_FINDING_WARN, "columns-disagree", judge->reading.disagree_line,
                    "do not use these rows: a log that nccl-tests wrote does not contradict itself",

@@ -63,6 +63,8 @@ unsigned nw_nt_marks(struct nw_slice text)
             marks |= NW_NT_MARK_NCCL;
             if (continues(at, end, "CCL INFO "))
                 return marks;
+            if (continues(at, end, "CCL WARN "))
+                marks |= NW_NT_MARK_WARNING;
         } else if (*at == '_' && continues(at, end, "_perf")) {
             marks |= NW_NT_MARK_PROGRAM;
         } else if (*at == 'T' && (continues(at, end, "Test NCCL failure") ||

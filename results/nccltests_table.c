@@ -103,10 +103,12 @@ static bool read_root(struct nw_slice word, int *root)
 
 static bool is_op(struct nw_slice word)
 {
-    const char c = word.at[0];
-
-    return c >= 'a' && c <= 'z' && word.length < 16 && !nw_nt_is(word, "nan") &&
-           !nw_nt_is(word, "inf") && !nw_nt_is(word, "n/a");
+    if (word.length >= 16 || nw_nt_is(word, "nan") || nw_nt_is(word, "inf"))
+        return false;
+    for (size_t i = 0; i < word.length; i++)
+        if (!(word.at[i] >= 'a' && word.at[i] <= 'z') && word.at[i] != '_')
+            return false;
+    return true;
 }
 
 /* µs to ns, GB/s to bytes/s. `have` columns of the block are there. */

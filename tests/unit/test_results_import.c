@@ -112,7 +112,7 @@ static const struct golden golden[] = {
      "average-unused collective-derived in-place-unchecked maybe-sockets ranks-derived "
      "ranks-unknown rounding"},
     {"yccl-a6000-mpirun-abort.log", 1, 0, 4, 1, "", "NVIDIA RTX A6000", 0, NAN, NAN, NAN, 0,
-     "no-result run-failed"},
+     "nccl-warning no-result run-failed"},
 };
 
 static const struct {

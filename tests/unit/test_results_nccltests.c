@@ -431,11 +431,13 @@ Test(results_nccltests, incomplete_lists_and_runs_are_said)
     nw_results_free(&results);
 
     read_text(TITLE OPTIONS RANKS HEADER
+              "node1:7:9 [1] transport.cc:41 NCCL WARN No transport found for rank 1\n"
               "node1: Test NCCL failure all_reduce.cu:44 'remote process exited'\n"
               " .. node1 pid 7: Test failure common.cu:377\n",
               NULL, &results);
     cr_expect_eq(results.runs[0].record_count, 0);
-    expect_finding(&results, "run-failed", "log:9", "remote process exited");
+    expect_finding(&results, "run-failed", "log:10", "remote process exited");
+    expect_finding(&results, "nccl-warning", "log:9", "No transport found");
     expect_finding(&results, "no-result", "log:1", "no row follows");
     nw_results_free(&results);
 }
