@@ -58,6 +58,7 @@ struct nw_nt_layout {
 
 struct nw_nt_host {
     char name[64];
+    char gpu_model[128]; /* "": not named, or different ones */
     uint64_t hash;
     int rank_count;
 };

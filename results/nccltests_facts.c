@@ -100,7 +100,8 @@ static bool make_room(struct nw_nt_hosts *hosts)
     return true;
 }
 
-static bool count_host(struct nw_nt_hosts *hosts, struct nw_slice name)
+/* The host of that name, one rank richer; NULL: no memory. */
+static struct nw_nt_host *count_host(struct nw_nt_hosts *hosts, struct nw_slice name)
 {
     const uint64_t hash = hash_of(name);
 
@@ -111,17 +112,17 @@ static bool count_host(struct nw_nt_hosts *hosts, struct nw_slice name)
             break;
         if (hosts->items[index].hash == hash) {
             hosts->items[index].rank_count++;
-            return true;
+            return &hosts->items[index];
         }
     }
     if (!make_room(hosts))
-        return false;
+        return NULL;
     struct nw_nt_host *host = &hosts->items[hosts->count];
 
     *host = (struct nw_nt_host){.hash = hash, .rank_count = 1};
     nw_nt_copy(host->name, sizeof host->name, name);
     seat(hosts, hosts->count++);
-    return true;
+    return host;
 }
 
 /* --- the list of ranks --- */
@@ -162,13 +163,16 @@ bool nw_nt_parse_rank(struct nw_slice text, struct nw_nt_rank *rank_out)
     return true;
 }
 
-static void note_gpu(struct nw_nt_run *run, struct nw_slice gpu)
+static void note_gpu(struct nw_nt_run *run, struct nw_nt_host *host, struct nw_slice gpu)
 {
-    char model[sizeof run->gpu_model];
+    char model[sizeof run->gpu_model] = "";
 
-    if (gpu.at == NULL)
-        return;
-    nw_nt_copy(model, sizeof model, gpu);
+    if (gpu.at != NULL)
+        nw_nt_copy(model, sizeof model, gpu);
+    if (host->rank_count == 1)
+        memcpy(host->gpu_model, model, sizeof model);
+    else if (strcmp(host->gpu_model, model) != 0)
+        host->gpu_model[0] = '\0';
     if (run->gpu_model[0] == '\0')
         memcpy(run->gpu_model, model, sizeof model);
     else if (strcmp(run->gpu_model, model) != 0)
@@ -184,10 +188,12 @@ nw_rc nw_nt_add_rank(struct nw_nt_run *run, const struct nw_nt_rank *rank, size_
         run->group_count = rank->group + 1;
     if (rank->rank > run->highest_rank)
         run->highest_rank = rank->rank;
-    note_gpu(run, rank->gpu);
-    return count_host(&run->hosts, rank->host)
-               ? NW_OK
-               : nw_fail(NW_ENOMEM, "no memory for a list of hosts");
+    struct nw_nt_host *host = count_host(&run->hosts, rank->host);
+
+    if (host == NULL)
+        return nw_fail(NW_ENOMEM, "no memory for a list of hosts");
+    note_gpu(run, host, rank->gpu);
+    return NW_OK;
 }
 
 /* --- "nThread 1 nGpus 1 minBytes 8 maxBytes 4294967296 step: 2(factor) warmup iters: 5 iters: 20

@@ -24,8 +24,7 @@ static nw_rc set_hosts(const struct nw_nt_judge *judge, struct nw_context *conte
         memcpy(host->name, hosts->items[i].name, sizeof host->name);
         host->rank_count = hosts->items[i].rank_count;
         host->gpu_count = hosts->items[i].rank_count; /* a rank has one GPU */
-        if (!judge->run->gpus_differ)
-            snprintf(host->gpu_model, sizeof host->gpu_model, "%s", judge->run->gpu_model);
+        memcpy(host->gpu_model, hosts->items[i].gpu_model, sizeof host->gpu_model);
     }
     return NW_OK;
 }

@@ -3,6 +3,7 @@
 
     schema_check.py SCHEMA FILE.jsonl...             check files
     schema_check.py SCHEMA --program PROGRAM LOG...  import each log, then check what was written
+    schema_check.py SCHEMA --run COMMAND...          run it, "{}" standing for a file, then check that file
     schema_check.py SCHEMA --self-test               the schema refuses what it must
 
 Besides the schema, every key of a record or context must be one that the schema names: a key that
@@ -105,12 +106,25 @@ def import_and_check(validator, program, logs):
     return faults
 
 
+def run_and_check(validator, command):
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "results.jsonl"
+        run = subprocess.run([str(out) if word == "{}" else word for word in command],
+                             capture_output=True, text=True, check=False, cwd=folder)
+        if run.returncode != 0 or not out.exists():
+            print(f"{command[0]} ended with {run.returncode}: {run.stderr.strip()}")
+            return 1
+        return check_file(validator, out)
+
+
 def main(arguments):
     schema = json.loads(pathlib.Path(arguments[0]).read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     if arguments[1] == "--self-test":
         faults = self_test(validator)
+    elif arguments[1] == "--run":
+        faults = run_and_check(validator, arguments[2:])
     elif arguments[1] == "--program":
         faults = import_and_check(validator, arguments[2], arguments[3:])
     else:

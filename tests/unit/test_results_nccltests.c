@@ -442,6 +442,30 @@ Test(results_nccltests, incomplete_lists_and_runs_are_said)
     nw_results_free(&results);
 }
 
+Test(results_nccltests, hosts_keep_their_own_gpus)
+{
+    struct nw_results results;
+
+    read_text(TITLE OPTIONS
+              "# Using devices\n"
+              "#  Rank  0 Group  0 Pid 1 on a device  0 [0x19] GPU X\n"
+              "#  Rank  1 Group  0 Pid 1 on a device  1 [0x19] GPU X\n"
+              "#  Rank  2 Group  0 Pid 1 on b device  0 [0x19] GPU Y\n"
+              "#  Rank  3 Group  0 Pid 1 on c device  0 [0x19] GPU X\n"
+              "#  Rank  4 Group  0 Pid 1 on c device  1 [0x19] GPU Y\n#\n" HEADER ROW1,
+              NULL, &results);
+    const struct nw_context *context = &results.runs[0].context;
+
+    cr_assert_eq(context->host_count, 3);
+    cr_expect_str_eq(context->gpu_model, "");
+    cr_expect_str_eq(context->hosts[0].name, "a");
+    cr_expect_eq(context->hosts[0].gpu_count, 2);
+    cr_expect_str_eq(context->hosts[0].gpu_model, "GPU X");
+    cr_expect_str_eq(context->hosts[1].gpu_model, "GPU Y");
+    cr_expect_str_eq(context->hosts[2].gpu_model, "");
+    nw_results_free(&results);
+}
+
 Test(results_nccltests, every_title_option_line_or_table_begins_a_run)
 {
     static const struct {
