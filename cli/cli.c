@@ -56,7 +56,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
                     cli->arguments != NULL ? cli->arguments : "");
             return EINVAL;
         }
-        cli->positional[cli->positional_count++] = argument;
+        cli->positional_count++;
         return 0;
     case ARGP_KEY_END:
         if (cli->positional_count >= cli->min_arguments)
@@ -95,11 +95,8 @@ nw_rc nw_cli_parse(struct nw_cli *cli, int argc, char **argv, bool speaks)
 
     if (!speaks && asks_for_help(argc, argv))
         exit(0); /* rank 0 prints it */
-    cli->positional = calloc((size_t)argc + 1, sizeof *cli->positional);
-    if (rows == NULL || cli->positional == NULL) {
-        free(rows);
+    if (rows == NULL)
         return nw_fail(NW_ENOMEM, "out of memory for the command line");
-    }
     argp_program_version_hook = print_version;
     argp_err_exit_status = 2;
     nw_clear_error();
@@ -109,6 +106,7 @@ nw_rc nw_cli_parse(struct nw_cli *cli, int argc, char **argv, bool speaks)
     if (error == 0)
         error = argp_parse(&argp, argc, argv, speaks ? 0 : ARGP_NO_ERRS | ARGP_NO_EXIT, NULL, cli);
     free(rows);
+    cli->positional = argv + argc - cli->positional_count; /* argp has put them last, in order */
     if (error == 0)
         return NW_OK;
     if (nw_last_error()->rc != NW_OK)

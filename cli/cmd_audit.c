@@ -1,7 +1,6 @@
 /* nodeworth audit: a quote against results, logs and topologies. */
 #include <ctype.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/io.h"
@@ -160,6 +159,5 @@ int nw_cmd_audit(int argc, char **argv)
         exit_code = nw_audit_exit_code(&audit);
     nw_audit_free(&audit);
     free_inputs(&inputs);
-    free(cli.positional);
     return rc == NW_OK ? exit_code : nw_cli_fail(rc);
 }

@@ -1,5 +1,4 @@
 /* nodeworth bench: measure, show nccl-tests' table, keep every record on disk as it comes. */
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -296,7 +295,6 @@ int nw_cmd_bench(int argc, char **argv)
     const bool speaks = nw_cli_launch_rank() <= 0;
     nw_rc rc = nw_cli_parse(&cli, argc, argv, speaks);
 
-    free(cli.positional); /* none is taken */
     if (rc == NW_OK)
         rc = nw_plan_resolve(&session.plan);
     if (rc == NW_OK)

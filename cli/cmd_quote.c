@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -104,6 +103,5 @@ int nw_cmd_quote(int argc, char **argv)
 
     if (rc == NW_OK)
         rc = act(&cli, &options);
-    free(cli.positional);
     return rc == NW_OK ? 0 : nw_cli_fail(rc);
 }

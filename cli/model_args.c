@@ -112,7 +112,6 @@ nw_rc nw_model_args_parse(int argc, char **argv, const char *doc, bool prices,
                          .max_arguments = -1};
 
     rc = parse(&cli, argc, arguments, args_out, files, &results);
-    free(cli.positional);
 out:
     free(rows);
     free(arguments);
