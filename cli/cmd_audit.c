@@ -1,13 +1,11 @@
 /* nodeworth audit: a quote against results, logs and topologies. */
-#include <ctype.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "base/io.h"
 #include "base/json.h"
-#include "cli/cli.h"
+#include "cli/inputs.h"
 #include "report/audit_text.h"
-#include "results/import.h"
 
 struct audit_options {
     const char *quote, *output;
@@ -45,21 +43,6 @@ static const struct nw_option rows[] = {
      .offset = offsetof(struct audit_options, output),
      .help = "write to FILE, whole or not at all"},
 };
-
-/* Our own results begin with a JSON object; what else is a log. */
-static nw_rc read_results(const char *path, struct nw_results *results)
-{
-    FILE *file = strcmp(path, "-") != 0 ? fopen(path, "r") : NULL;
-    int first = EOF;
-
-    if (file != NULL) {
-        do {
-            first = getc(file);
-        } while (first != EOF && isspace(first));
-        fclose(file);
-    }
-    return first == '{' ? nw_results_read(path, results) : nw_import_file(path, results);
-}
 
 static nw_rc print(FILE *stream, const struct nw_audit *audit, bool json)
 {
@@ -109,10 +92,7 @@ static nw_rc read_inputs(const struct audit_options *options, const struct nw_cl
     if (options->results.count + options->topos.count + (size_t)cli->positional_count == 0)
         return nw_fail(NW_EUSAGE, "nothing to hold against the quote; give --results FILE "
                                   "(results.jsonl or a log of nccl-tests) or --topo FILE");
-    for (size_t i = 0; i < options->results.count; i++)
-        NW_TRY(read_results(options->results.items[i], &inputs->results));
-    for (int i = 0; i < cli->positional_count; i++)
-        NW_TRY(read_results(cli->positional[i], &inputs->results));
+    NW_TRY(nw_cli_read_all_results(&options->results, cli, &inputs->results));
     for (size_t i = 0; i < options->topos.count; i++) {
         NW_TRY(nw_topo_read_file(options->topos.items[i], &inputs->topos[i]));
         inputs->topo_count = i + 1;

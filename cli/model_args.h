@@ -8,7 +8,7 @@
 
 struct nw_model_args {
     struct nw_model_request request;
-    const char *results_help; /* only a row of --help: the files are collected before argp */
+    struct nw_option_list results_files;
     const char *quote_path;
     bool json;
     struct nw_quote quote; /* where quote_path was given */
