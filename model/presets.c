@@ -79,8 +79,8 @@ nw_rc nw_transformer_find(const char *name_or_path, struct nw_transformer *net_o
 
     nw_join_names(accepted, sizeof accepted, names);
     return nw_fail(NW_EUSAGE,
-                   "unknown model \"%.80s\"%s%s%s. Accepted: %s, or the path of a Hugging Face "
+                   "unknown model \"%.80s\"%s%s%s Accepted: %s, or the path of a Hugging Face "
                    "config.json",
                    name_or_path, nearest != NULL ? "; did you mean \"" : "",
-                   nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : "", accepted);
+                   nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : ".", accepted);
 }

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/table.h"
 #include "base/units.h"
 #include "report/model_text.h"
 
@@ -241,41 +242,6 @@ static const char *value_of(char text[64], const struct nw_constant_row *row)
     return text;
 }
 
-/* Columns that a text takes: characters, not bytes (no wide ones here). */
-static size_t width_of(const char *text, size_t length)
-{
-    size_t width = 0;
-
-    for (size_t i = 0; i < length; i++)
-        width += ((unsigned char)text[i] & 0xC0) != 0x80;
-    return width;
-}
-
-/* `text` broken between words so that no line is wider than the screen; later lines indented. */
-static void print_wrapped(FILE *stream, const char *text)
-{
-    const size_t screen = 100, indent = 4;
-    size_t used = 0;
-
-    while (*text != '\0') {
-        const size_t length = strcspn(text, " ");
-        const size_t width = width_of(text, length);
-
-        if (used > 0 && used + 1 + width > screen) {
-            fprintf(stream, "\n%*s", (int)indent, "");
-            used = indent;
-        } else if (used > 0) {
-            fputc(' ', stream);
-            used++;
-        }
-        fwrite(text, 1, length, stream);
-        used += width;
-        text += length;
-        text += strspn(text, " ");
-    }
-    fputc('\n', stream);
-}
-
 static void print_assumed(FILE *stream, nw_assumed assumed)
 {
     fprintf(stream, "\nassumed:\n");
@@ -284,9 +250,9 @@ static void print_assumed(FILE *stream, nw_assumed assumed)
 
         if ((assumed & (nw_assumed)1 << i) == 0)
             continue;
-        snprintf(line, sizeof line, "- %s: %s (%s)", nw_constants[i].text,
+        snprintf(line, sizeof line, "%s: %s (%s)", nw_constants[i].text,
                  value_of(value, &nw_constants[i]), nw_constants[i].source);
-        print_wrapped(stream, line);
+        nw_print_wrapped(stream, "- ", "    ", line);
     }
 }
 
@@ -299,7 +265,7 @@ nw_rc nw_report_notes(FILE *stream, unsigned how, nw_assumed assumed)
             continue;
         if (!any)
             fprintf(stream, "\n");
-        print_wrapped(stream, how_notes[i].text);
+        nw_print_wrapped(stream, "", "    ", how_notes[i].text);
         any = true;
     }
     if (assumed != 0)

@@ -410,6 +410,7 @@ nw_rc nw_report_decide(FILE *stream, const struct nw_model *model,
         fprintf(stream, "\nPays, between nodes\n");
     for (size_t i = 0; i < decision->count; i++)
         print_break_even(stream, &decision->choices[i]);
-    fprintf(stream, "\n%s\n", nw_report_sentence(text, sizeof text, model, decision));
+    fputc('\n', stream);
+    nw_print_wrapped(stream, "", "", nw_report_sentence(text, sizeof text, model, decision));
     return nw_report_notes(stream, decision->how, decision->assumed);
 }
