@@ -11,6 +11,7 @@
 #define SAMPLES_A_BUDGET   400
 #define RECALIBRATIONS_MAX 3
 #define CALIBRATION_GROWTH 100 /* at most, from one calibration sample to the next */
+#define PROBE_CALLS        4
 #define DRIFT_REL          0.05
 #define DRIFT_SAMPLES_MIN  12 /* two halves of six: each has a 95 % interval */
 
@@ -28,6 +29,7 @@ struct nw_sampling {
     size_t count, capacity;
     double target_ns, elapsed_ns, began_ns;
     uint32_t calls, calls_limit;
+    double first_call_ns; /* being probed; 0: no reason to */
     int recalibrations;
     bool calibrating;
     nw_stop stop;
@@ -89,6 +91,11 @@ void nw_sampling_close(struct nw_sampling *sampling)
 uint32_t nw_sampling_calls(const struct nw_sampling *sampling)
 {
     return sampling->calls;
+}
+
+bool nw_sampling_calibrates(const struct nw_sampling *sampling)
+{
+    return sampling->calibrating;
 }
 
 static size_t fixed_samples(const struct nw_sampling *sampling)
@@ -178,30 +185,50 @@ static uint32_t lowered_calls(const struct nw_sampling *sampling, double slowest
     return calls > 1 ? (uint32_t)calls : 1;
 }
 
-/* By the fastest rank: the slowest may have waited for one that had not been given a CPU yet, which
- * says nothing about the call. */
-static void calibrate(struct nw_sampling *sampling, const double *times, size_t stride)
+/* A first call that takes long may be a long call, or one that waited for a rank without a CPU.
+ * Four calls, of which the fastest counts, tell: the wait comes once a sample. True: ask. */
+static bool wants_probe(const struct nw_sampling *sampling, double fastest_ns, double slowest_ns)
 {
-    double fastest_ns = INFINITY, slowest_ns = 0;
+    return sampling->calls == 1 && sampling->first_call_ns == 0 &&
+           fastest_ns >= sampling->target_ns && slowest_ns <= sampling->rules.budget_ns / 2 &&
+           sampling->calls_limit >= PROBE_CALLS;
+}
 
-    for (int group = 0; group < sampling->group_count; group++) {
-        const struct extremes extremes = extremes_of(sampling, group, times, stride, 0);
-
-        fastest_ns = fmin(fastest_ns, extremes.fastest_ns);
-        slowest_ns = fmax(slowest_ns, extremes.slowest_ns);
-    }
-    if (sampling->rules.fixed_calls == 0 && sampling->calls > 1 &&
-        lowered_calls(sampling, slowest_ns) < sampling->calls) {
-        sampling->calls = lowered_calls(sampling, slowest_ns);
-        sampling->recalibrations = RECALIBRATIONS_MAX;
-    } else if (fastest_ns < sampling->target_ns && sampling->calls < sampling->calls_limit) {
-        sampling->calls = raised_calls(sampling, fastest_ns);
-        return;
-    }
-    if (sampling->rules.fixed_calls > 0)
-        sampling->calls = divisor_up_to(sampling->rules.fixed_calls, sampling->calls);
+static void end_calibration(struct nw_sampling *sampling, uint32_t calls)
+{
+    sampling->calls =
+        sampling->rules.fixed_calls > 0 ? divisor_up_to(sampling->rules.fixed_calls, calls) : calls;
     sampling->calibrating = false;
     sampling->began_ns = sampling->elapsed_ns;
+}
+
+static void calibrate(struct nw_sampling *sampling, const double *times, size_t stride)
+{
+    double fastest_ns = INFINITY, slowest_ns = 0; /* of the groups */
+
+    for (int group = 0; group < sampling->group_count; group++) {
+        const double group_ns = extremes_of(sampling, group, times, stride, 0).slowest_ns;
+
+        fastest_ns = fmin(fastest_ns, group_ns);
+        slowest_ns = fmax(slowest_ns, group_ns);
+    }
+    if (wants_probe(sampling, fastest_ns, slowest_ns)) {
+        sampling->first_call_ns = fastest_ns;
+        sampling->calls = PROBE_CALLS;
+        return;
+    }
+    if (sampling->calls == PROBE_CALLS && sampling->first_call_ns > 0 &&
+        fastest_ns >= sampling->first_call_ns * PROBE_CALLS / 2) {
+        end_calibration(sampling, 1);
+    } else if (sampling->rules.fixed_calls == 0 &&
+               lowered_calls(sampling, slowest_ns) < sampling->calls) {
+        sampling->recalibrations = RECALIBRATIONS_MAX;
+        end_calibration(sampling, lowered_calls(sampling, slowest_ns));
+    } else if (fastest_ns < sampling->target_ns && sampling->calls < sampling->calls_limit) {
+        sampling->calls = raised_calls(sampling, fastest_ns);
+    } else {
+        end_calibration(sampling, sampling->calls);
+    }
 }
 
 static nw_rc make_room(struct nw_sampling *sampling, size_t wanted)
@@ -248,65 +275,39 @@ static void append(struct nw_sampling *sampling, size_t batch, const double *tim
     sampling->count += batch;
 }
 
-/* The fastest rank's usual time of a sample, of the group where that is least. */
-static nw_rc fastest_sample(const struct nw_sampling *sampling, double *sample_ns_out)
+/* Was the calibration misled? Then start again with more calls a sample. */
+static bool recalibrated(struct nw_sampling *sampling, double fastest_median_ns)
 {
-    double *values = malloc(sampling->count * sizeof *values), fastest_ns = INFINITY;
-    nw_rc rc = values != NULL ? NW_OK : nw_fail(NW_ENOMEM, "no memory for samples");
+    const double sample_ns = fastest_median_ns * sampling->calls;
 
-    for (int group = 0; group < sampling->group_count && rc == NW_OK; group++) {
-        const struct series *series = &sampling->series[group];
-        struct nw_stats stats;
-
-        for (size_t i = 0; i < sampling->count; i++)
-            values[i] = series->times_ns[i] - series->skews_ns[i];
-        rc = nw_stats_of(values, sampling->count, &stats);
-        if (rc == NW_OK)
-            fastest_ns = fmin(fastest_ns, stats.median);
-    }
-    free(values);
-    NW_TRY(rc);
-    *sample_ns_out = fastest_ns * sampling->calls;
-    return NW_OK;
-}
-
-/* Was the calibration misled by a slow moment? Then start again with more calls a sample. */
-static nw_rc recalibrate(struct nw_sampling *sampling, bool *again_out)
-{
-    double sample_ns;
-
-    *again_out = false;
     if (sampling->rules.fixed_calls > 0 || sampling->recalibrations == RECALIBRATIONS_MAX ||
-        sampling->calls == sampling->calls_limit)
-        return NW_OK;
-    NW_TRY(fastest_sample(sampling, &sample_ns));
-    if (sample_ns >= sampling->target_ns / 2)
-        return NW_OK;
+        sample_ns >= sampling->target_ns / 2 || sampling->calls == sampling->calls_limit)
+        return false;
     sampling->calls = raised_calls(sampling, sample_ns);
     sampling->recalibrations++;
     sampling->count = 0;
     sampling->began_ns = sampling->elapsed_ns;
     memset(sampling->slowest_count, 0,
            (size_t)sampling->rank_count * sizeof *sampling->slowest_count);
-    *again_out = true;
-    return NW_OK;
+    return true;
 }
 
 static nw_rc judge(struct nw_sampling *sampling)
 {
-    bool converged = true, again;
+    double fastest_median_ns = INFINITY;
+    bool converged = true;
 
-    NW_TRY(recalibrate(sampling, &again));
-    if (again)
-        return NW_OK;
     for (int group = 0; group < sampling->group_count; group++) {
         struct nw_stats stats;
 
         NW_TRY(nw_stats_of(sampling->series[group].times_ns, sampling->count, &stats));
         sampling->series[group].rel_half_interval = nw_stats_rel_half_interval(&stats);
+        fastest_median_ns = fmin(fastest_median_ns, stats.median);
         if (!(sampling->series[group].rel_half_interval <= sampling->rules.stop_rel_ci))
             converged = false;
     }
+    if (recalibrated(sampling, fastest_median_ns))
+        return NW_OK;
     if (sampling->rules.fixed_calls > 0) {
         if (sampling->count >= fixed_samples(sampling))
             sampling->stop = NW_STOP_FIXED;

@@ -44,6 +44,9 @@ nw_rc nw_sampling_open(const struct nw_sampling_rules *rules, const int *group_o
 void nw_sampling_close(struct nw_sampling *sampling); /* accepts NULL */
 
 uint32_t nw_sampling_calls(const struct nw_sampling *sampling);
+/* While this is true, a rank's time of a sample is its fastest call's, times the calls: so a rank
+ * that waits for its CPU does not pass for a slow call. */
+bool nw_sampling_calibrates(const struct nw_sampling *sampling);
 /* Samples to take now; 0: enough. */
 size_t nw_sampling_next(const struct nw_sampling *sampling);
 /* `times[rank * stride + i]`: the rank's time of sample i of the batch, all its calls, ns.

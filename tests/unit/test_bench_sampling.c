@@ -39,10 +39,18 @@ static size_t run(const struct nw_sampling_rules *rules, struct machine *machine
             double slowest = 0;
 
             for (int rank = 0; rank < machine->rank_count; rank++) {
-                double time = rank == 0 ? machine->wait_ns : 0;
+                double time = 0, fastest = INFINITY;
 
-                for (uint32_t call = 0; call < calls; call++)
-                    time += machine->call_ns(rank, machine->calls_made + call, &machine->random);
+                for (uint32_t call = 0; call < calls; call++) {
+                    const double wait = rank == 0 && call == 0 ? machine->wait_ns : 0;
+                    const double call_ns =
+                        wait + machine->call_ns(rank, machine->calls_made + call, &machine->random);
+
+                    time += call_ns;
+                    fastest = fmin(fastest, call_ns);
+                }
+                if (nw_sampling_calibrates(*sampling_out))
+                    time = fastest * calls;
                 times[(size_t)rank * NW_BATCH_MAX + i] = time;
                 slowest = fmax(slowest, time);
             }
