@@ -1,5 +1,6 @@
-// Private to the .cu files. The few things that kernels need of the hardware, in one place: the
-// tests compile the kernels for the CPU with another file of these (tests/gpu/emulate/device.cuh).
+/* Private to kernels/: to the .cu files. The few things that kernels need of the hardware, in one
+ * place: the tests compile the kernels for the CPU with another file of these
+ * (tests/gpu/emulate/kernels/device.cuh). */
 #ifndef NW_KERNELS_DEVICE_CUH
 #define NW_KERNELS_DEVICE_CUH
 
