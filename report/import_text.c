@@ -16,33 +16,18 @@ static const char *collective_of(const struct nw_run *run)
 
 static bool share_line(const struct nw_run *a, const struct nw_run *b)
 {
-    return strcmp(a->context.source, b->context.source) == 0 &&
-           strcmp(collective_of(a), collective_of(b)) == 0 &&
-           a->context.rank_count == b->context.rank_count &&
+    return a->context.rank_count == b->context.rank_count &&
            a->context.host_count == b->context.host_count &&
+           strcmp(collective_of(a), collective_of(b)) == 0 &&
+           strcmp(a->context.source, b->context.source) == 0 &&
            strcmp(a->context.gpu_model, b->context.gpu_model) == 0;
 }
 
-/* Records of all runs of the line, borrowed. */
-static nw_rc join(const struct nw_results *results, size_t first, const bool *mine,
-                  struct nw_run *joined_out)
-{
-    size_t count = 0;
-
-    for (size_t i = first; i < results->run_count; i++)
-        count += mine[i] ? results->runs[i].record_count : 0;
-    struct nw_record *records = malloc((count + 1) * sizeof *records);
-
-    if (records == NULL)
-        return nw_fail(NW_ENOMEM, "no memory for the table of %zu records", count);
-    count = 0;
-    for (size_t i = first; i < results->run_count; i++)
-        for (size_t k = 0; mine[i] && k < results->runs[i].record_count; k++)
-            records[count++] = results->runs[i].records[k];
-    *joined_out = (struct nw_run){
-        .context = results->runs[first].context, .records = records, .record_count = count};
-    return NW_OK;
-}
+/* The runs of one line, borrowed; never none. */
+struct line_runs {
+    const struct nw_run **items;
+    size_t count;
+};
 
 struct sizes {
     uint64_t least, most;
@@ -50,24 +35,27 @@ struct sizes {
     int64_t wrong;     /* -1: never checked */
 };
 
-static struct sizes sizes_of(const struct nw_run *run)
+static void add_sizes(const struct nw_record *record, struct sizes *sizes)
+{
+    if (record->wrong_elements >= 0)
+        sizes->wrong = (sizes->wrong > 0 ? sizes->wrong : 0) + record->wrong_elements;
+    if (record->bytes == 0 || !isfinite(record->time_ns.median))
+        return;
+    if (record->bytes < sizes->least || (record->bytes == sizes->least && !record->in_place)) {
+        sizes->least = record->bytes;
+        sizes->latency_ns = record->time_ns.median;
+    }
+    if (record->bytes > sizes->most)
+        sizes->most = record->bytes;
+}
+
+static struct sizes sizes_of(const struct line_runs *runs)
 {
     struct sizes sizes = {.least = UINT64_MAX, .latency_ns = NAN, .wrong = -1};
 
-    for (size_t i = 0; i < run->record_count; i++) {
-        const struct nw_record *record = &run->records[i];
-
-        if (record->wrong_elements >= 0)
-            sizes.wrong = (sizes.wrong > 0 ? sizes.wrong : 0) + record->wrong_elements;
-        if (record->bytes == 0 || !isfinite(record->time_ns.median))
-            continue;
-        if (record->bytes < sizes.least || (record->bytes == sizes.least && !record->in_place)) {
-            sizes.least = record->bytes;
-            sizes.latency_ns = record->time_ns.median;
-        }
-        if (record->bytes > sizes.most)
-            sizes.most = record->bytes;
-    }
+    for (size_t i = 0; i < runs->count; i++)
+        for (size_t k = 0; k < runs->items[i]->record_count; k++)
+            add_sizes(&runs->items[i]->records[k], &sizes);
     return sizes;
 }
 
@@ -81,14 +69,16 @@ static void put_ranks(char *text, size_t size, const struct nw_context *context)
         snprintf(text, size, "%d on %d", context->rank_count, context->host_count);
 }
 
-static void put_plateau(char *text, size_t size, const struct nw_run *run)
+static void put_plateau(char *text, size_t size, const struct line_runs *runs)
 {
+    const struct nw_run *first = runs->items[0];
     struct nw_plateau plateau;
     char rate[32], peak[32], at[32];
 
     snprintf(text, size, "–");
-    if (run->record_count == 0 ||
-        nw_plateau_of(run, "coll", collective_of(run), 0, 0, -1, &plateau) != NW_OK) {
+    if (first->record_count == 0 ||
+        nw_plateau_of_runs(runs->items, runs->count, "coll", collective_of(first), 0, 0, -1,
+                           &plateau) != NW_OK) {
         nw_clear_error();
         return;
     }
@@ -101,15 +91,16 @@ static void put_plateau(char *text, size_t size, const struct nw_run *run)
         snprintf(text, size, "%s from %s", rate, nw_format_bytes(at, plateau.from_bytes));
 }
 
-static void add_line(struct nw_table *table, const struct nw_run *run, size_t run_count)
+static void add_line(struct nw_table *table, const struct line_runs *line)
 {
-    const struct sizes sizes = sizes_of(run);
+    const struct nw_run *run = line->items[0];
+    const struct sizes sizes = sizes_of(line);
     char runs[32], ranks[32], range[80] = "no result", plateau[96], wrong[32];
     char latency[80] = "–", a[32], b[32];
 
-    snprintf(runs, sizeof runs, "%zu", run_count);
+    snprintf(runs, sizeof runs, "%zu", line->count);
     put_ranks(ranks, sizeof ranks, &run->context);
-    put_plateau(plateau, sizeof plateau, run);
+    put_plateau(plateau, sizeof plateau, line);
     if (sizes.most > 0) {
         snprintf(range, sizeof range, "%s … %s", nw_format_bytes(a, sizes.least),
                  nw_format_bytes(b, sizes.most));
@@ -120,28 +111,24 @@ static void add_line(struct nw_table *table, const struct nw_run *run, size_t ru
                                          sizes.wrong < 0 ? "not checked" : wrong});
 }
 
-/* Lines of the log that run `first` is from. */
-static nw_rc add_lines(struct nw_table *table, const struct nw_results *results, size_t first,
-                       bool *done, bool *mine)
+/* Lines of the log that run `first` is from; `line` has room for all runs. */
+static void add_lines(struct nw_table *table, const struct nw_results *results, size_t first,
+                      bool *done, struct line_runs *line)
 {
     const char *source = results->runs[first].context.source;
 
     for (; first < results->run_count; first++) {
-        struct nw_run joined;
-        size_t run_count = 0;
-
         if (done[first] || strcmp(results->runs[first].context.source, source) != 0)
             continue;
+        line->count = 0;
         for (size_t i = first; i < results->run_count; i++) {
-            mine[i] = !done[i] && share_line(&results->runs[first], &results->runs[i]);
-            done[i] = done[i] || mine[i];
-            run_count += mine[i];
+            if (done[i] || !share_line(&results->runs[first], &results->runs[i]))
+                continue;
+            done[i] = true;
+            line->items[line->count++] = &results->runs[i];
         }
-        NW_TRY(join(results, first, mine, &joined));
-        add_line(table, &joined, run_count);
-        free(joined.records);
+        add_line(table, line);
     }
-    return NW_OK;
 }
 
 /* "log.txt: nccl-tests 2.17.6, NCCL 2.20.3 over AWS Libfabric, NVIDIA H100 80GB HBM3" */
@@ -163,7 +150,7 @@ static void print_heading(FILE *stream, const struct nw_results *results, size_t
 }
 
 static nw_rc print_log(FILE *stream, const struct nw_results *results, size_t first, bool *done,
-                       bool *mine)
+                       struct line_runs *line)
 {
     static const struct nw_column columns[] = {
         {"collective", NW_LEFT},    {"ranks on hosts", NW_LEFT}, {"runs", NW_RIGHT},
@@ -174,26 +161,23 @@ static nw_rc print_log(FILE *stream, const struct nw_results *results, size_t fi
 
     print_heading(stream, results, first);
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
-    const nw_rc rc = add_lines(table, results, first, done, mine);
-
-    if (rc != NW_OK) {
-        nw_table_free(table);
-        return rc;
-    }
+    add_lines(table, results, first, done, line);
     return nw_table_print(table, stream);
 }
 
 nw_rc nw_report_import(FILE *stream, const struct nw_results *results)
 {
-    bool *marks = calloc(2 * results->run_count + 1, sizeof *marks);
+    bool *done = calloc(results->run_count + 1, sizeof *done);
+    struct line_runs line = {.items = calloc(results->run_count + 1, sizeof *line.items)};
     nw_rc rc = NW_OK;
 
-    if (marks == NULL)
-        return nw_fail(NW_ENOMEM, "no memory for a table of %zu runs", results->run_count);
+    if (done == NULL || line.items == NULL)
+        rc = nw_fail(NW_ENOMEM, "no memory for a table of %zu runs", results->run_count);
     for (size_t first = 0; first < results->run_count && rc == NW_OK; first++)
-        if (!marks[first])
-            rc = print_log(stream, results, first, marks, marks + results->run_count);
-    free(marks);
+        if (!done[first])
+            rc = print_log(stream, results, first, done, &line);
+    free(done);
+    free(line.items);
     return rc;
 }
 

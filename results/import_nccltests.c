@@ -321,7 +321,10 @@ static nw_rc take_other(struct walk *walk, struct nw_slice text)
         if (known)
             return NW_OK;
     }
-    const unsigned marks = nw_nt_marks(text);
+    /* A command behind a table is the next run's; a later one replaces an earlier. */
+    struct nw_nt_facts *named = walk->part >= PART_ROWS ? &walk->before : facts(walk);
+    const unsigned marks =
+        nw_nt_marks(text, named->collective[0] == '\0' || named == &walk->before);
 
     if (marks & NW_NT_MARK_FAILURE)
         return take_failure(walk, text);
@@ -329,13 +332,8 @@ static nw_rc take_other(struct walk *walk, struct nw_slice text)
         nw_nt_mishap(&walk->run.warning, walk->line, text);
     if (marks & NW_NT_MARK_NCCL)
         NW_TRY(nw_nt_nccl_line(facts(walk), text));
-    if ((marks & NW_NT_MARK_PROGRAM) && nw_nt_collective_name(text, name, sizeof name)) {
-        /* A command behind a table is the next run's. */
-        struct nw_nt_facts *to = walk->part >= PART_ROWS ? &walk->before : facts(walk);
-
-        if (to->collective[0] == '\0' || to == &walk->before)
-            name_collective(to, name, walk->line);
-    }
+    if ((marks & NW_NT_MARK_PROGRAM) && nw_nt_collective_name(text, name, sizeof name))
+        name_collective(named, name, walk->line);
     return NW_OK;
 }
 

@@ -132,14 +132,14 @@ bool nw_nt_starts(struct nw_slice text, const char *with);
 bool nw_nt_is(struct nw_slice text, const char *word);
 /* Where `needle` is in `text`; NULL: not there. */
 const char *nw_nt_find(struct nw_slice text, const char *needle);
-/* What a line outside the table may be, found in one pass over it. */
+/* What a line outside the table may be. */
 enum {
     NW_NT_MARK_NCCL = 1,    /* "CCL": NCCL's or RCCL's own line, or their variables */
     NW_NT_MARK_PROGRAM = 2, /* "_perf" */
     NW_NT_MARK_FAILURE = 4, /* "Test NCCL failure", "Test CUDA failure" */
     NW_NT_MARK_WARNING = 8, /* "NCCL WARN" */
 };
-unsigned nw_nt_marks(struct nw_slice text);
+unsigned nw_nt_marks(struct nw_slice text, bool want_program);
 bool nw_nt_u64(struct nw_slice word, uint64_t *value_out);
 /* The printed number × 10^scale. False: not a number. */
 bool nw_nt_number(struct nw_slice word, int scale, struct nw_printed *number_out);

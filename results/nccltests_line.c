@@ -53,25 +53,27 @@ static bool continues(const char *at, const char *end, const char *with)
     return (size_t)(end - at) >= length && memcmp(at, with, length) == 0;
 }
 
-unsigned nw_nt_marks(struct nw_slice text)
+unsigned nw_nt_marks(struct nw_slice text, bool want_program)
 {
     const char *end = text.at + text.length;
     unsigned marks = 0;
 
-    for (const char *at = text.at; at < end; at++) {
-        if (*at == 'C' && continues(at, end, "CCL")) {
-            marks |= NW_NT_MARK_NCCL;
-            if (continues(at, end, "CCL INFO "))
-                return marks;
-            if (continues(at, end, "CCL WARN "))
-                marks |= NW_NT_MARK_WARNING;
-        } else if (*at == '_' && continues(at, end, "_perf")) {
-            marks |= NW_NT_MARK_PROGRAM;
-        } else if (*at == 'T' && (continues(at, end, "Test NCCL failure") ||
-                                  continues(at, end, "Test CUDA failure"))) {
-            marks |= NW_NT_MARK_FAILURE;
-        }
+    for (const char *at = text.at; at < end && (at = memchr(at, 'C', (size_t)(end - at))) != NULL;
+         at++) {
+        if (!continues(at, end, "CCL"))
+            continue;
+        marks |= NW_NT_MARK_NCCL;
+        if (continues(at, end, "CCL INFO ")) /* its own line, whatever else is in it */
+            return marks;
+        if (continues(at, end, "CCL WARN "))
+            marks |= NW_NT_MARK_WARNING;
     }
+    for (const char *at = text.at; at < end && (at = memchr(at, 'T', (size_t)(end - at))) != NULL;
+         at++)
+        if (continues(at, end, "Test NCCL failure") || continues(at, end, "Test CUDA failure"))
+            marks |= NW_NT_MARK_FAILURE;
+    if (want_program && nw_nt_find(text, "_perf") != NULL)
+        marks |= NW_NT_MARK_PROGRAM;
     return marks;
 }
 

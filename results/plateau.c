@@ -118,11 +118,31 @@ static void fill(struct nw_plateau *plateau, const struct point *points, size_t 
     plateau->falls = points[count - 1].busbw < FALLEN * plateau->peak_bytes_per_s;
 }
 
-/* The widest interval of the records that make the plateau, where they have one. */
-static void widen(struct nw_plateau *plateau, const struct nw_run *run, const struct wanted *wanted)
+/* Records of several runs, one after the other. */
+struct sweep {
+    const struct nw_run *const *runs;
+    size_t run_count, record_count;
+};
+
+/* Record number `i` of the sweep; *run and *first remember where it was for the next one. */
+static const struct nw_record *record_at(const struct sweep *sweep, size_t i, size_t *run,
+                                         size_t *first)
 {
-    for (size_t i = 0; i < run->record_count; i++) {
-        const struct nw_record *record = &run->records[i];
+    while (i - *first >= sweep->runs[*run]->record_count) {
+        *first += sweep->runs[*run]->record_count;
+        (*run)++;
+    }
+    return &sweep->runs[*run]->records[i - *first];
+}
+
+/* The widest interval of the records that make the plateau, where they have one. */
+static void widen(struct nw_plateau *plateau, const struct sweep *sweep,
+                  const struct wanted *wanted)
+{
+    size_t run = 0, first = 0;
+
+    for (size_t i = 0; i < sweep->record_count; i++) {
+        const struct nw_record *record = record_at(sweep, i, &run, &first);
         const struct nw_stats *time = &record->time_ns;
 
         if (!isfinite(time->low) || !(time->low > 0) || record->bytes < plateau->from_bytes ||
@@ -133,43 +153,72 @@ static void widen(struct nw_plateau *plateau, const struct nw_run *run, const st
     }
 }
 
-nw_rc nw_plateau_of(const struct nw_run *run, const char *case_name, const char *collective,
-                    int rank_count, int host_count, int place, struct nw_plateau *plateau_out)
+/* The first record of the largest rank count; NULL: none is wanted. */
+static const struct nw_record *find_like(const struct sweep *sweep, const struct wanted *wanted)
 {
-    struct wanted wanted = {case_name, collective, rank_count, host_count, place, NULL};
     const struct nw_record *like = NULL;
-    size_t count = 0;
+    size_t run = 0, first = 0;
 
-    for (size_t i = 0; i < run->record_count; i++)
-        if (is_wanted(&run->records[i], &wanted) &&
-            (like == NULL || run->records[i].rank_count > like->rank_count))
-            like = &run->records[i];
-    if (like == NULL)
-        return nw_fail(NW_ENODEV, "no record of case %s, %s with a bus bandwidth", case_name,
-                       collective);
-    wanted.like = like;
-    struct point *points = malloc(run->record_count * sizeof *points);
-    double *scratch = malloc(run->record_count * sizeof *scratch);
+    for (size_t i = 0; i < sweep->record_count; i++) {
+        const struct nw_record *record = record_at(sweep, i, &run, &first);
 
-    if (points == NULL || scratch == NULL) {
-        free(points);
-        free(scratch);
-        return nw_fail(NW_ENOMEM, "no memory for a curve of %zu records", run->record_count);
+        if ((like == NULL || record->rank_count > like->rank_count) && is_wanted(record, wanted))
+            like = record;
     }
-    for (size_t i = 0; i < run->record_count; i++) {
-        const struct nw_record *record = &run->records[i];
+    return like;
+}
 
-        if (is_wanted(record, &wanted))
+static size_t collect(const struct sweep *sweep, const struct wanted *wanted, struct point *points)
+{
+    size_t count = 0, run = 0, first = 0;
+
+    for (size_t i = 0; i < sweep->record_count; i++) {
+        const struct nw_record *record = record_at(sweep, i, &run, &first);
+
+        if (is_wanted(record, wanted))
             points[count++] =
                 (struct point){record->bytes, record->busbw_bytes_per_s, record->algbw_bytes_per_s};
     }
     qsort(points, count, sizeof *points, by_bytes_then_rate);
+    return merge_sizes(points, count);
+}
+
+nw_rc nw_plateau_of_runs(const struct nw_run *const *runs, size_t run_count, const char *case_name,
+                         const char *collective, int rank_count, int host_count, int place,
+                         struct nw_plateau *plateau_out)
+{
+    struct wanted wanted = {case_name, collective, rank_count, host_count, place, NULL};
+    struct sweep sweep = {.runs = runs, .run_count = run_count};
+
+    for (size_t i = 0; i < run_count; i++)
+        sweep.record_count += runs[i]->record_count;
+    const struct nw_record *like = find_like(&sweep, &wanted);
+
+    if (like == NULL)
+        return nw_fail(NW_ENODEV, "no record of case %s, %s with a bus bandwidth", case_name,
+                       collective);
+    wanted.like = like;
+    struct point *points = malloc(sweep.record_count * sizeof *points);
+    double *scratch = malloc(sweep.record_count * sizeof *scratch);
+
+    if (points == NULL || scratch == NULL) {
+        free(points);
+        free(scratch);
+        return nw_fail(NW_ENOMEM, "no memory for a curve of %zu records", sweep.record_count);
+    }
     struct nw_plateau plateau = {.rank_count = like->rank_count, .host_count = like->host_count};
 
-    fill(&plateau, points, merge_sizes(points, count), scratch);
-    widen(&plateau, run, &wanted);
+    fill(&plateau, points, collect(&sweep, &wanted, points), scratch);
+    widen(&plateau, &sweep, &wanted);
     free(points);
     free(scratch);
     *plateau_out = plateau;
     return NW_OK;
+}
+
+nw_rc nw_plateau_of(const struct nw_run *run, const char *case_name, const char *collective,
+                    int rank_count, int host_count, int place, struct nw_plateau *plateau_out)
+{
+    return nw_plateau_of_runs(&run, 1, case_name, collective, rank_count, host_count, place,
+                              plateau_out);
 }

@@ -84,5 +84,9 @@ struct nw_plateau {
  * bus bandwidth, or moved in pieces are left out. NW_ENODEV: none is left. */
 nw_rc nw_plateau_of(const struct nw_run *run, const char *case_name, const char *collective,
                     int rank_count, int host_count, int place, struct nw_plateau *plateau_out);
+/* The same over several runs, as over one that has all their records. */
+nw_rc nw_plateau_of_runs(const struct nw_run *const *runs, size_t run_count, const char *case_name,
+                         const char *collective, int rank_count, int host_count, int place,
+                         struct nw_plateau *plateau_out);
 
 #endif
