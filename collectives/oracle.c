@@ -13,19 +13,9 @@
 #include "kernels/half.h"
 #include "kernels/reduce.h"
 
-#define BLOCK         2048u        /* elements; a power of two */
-#define TABLE         (2u * BLOCK) /* a window may start anywhere in the first half */
-#define ELEMENT_BYTES 8u           /* the widest */
-
-/* The finaliser of SplitMix64 (Steele, Lea & Flood, "Fast splittable pseudorandom number
- * generators", OOPSLA 2014). */
-static uint64_t mix(uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
+#define BLOCK         NW_PATTERN_BLOCK
+#define TABLE         NW_PATTERN_TABLE
+#define ELEMENT_BYTES 8u /* the widest */
 
 /* A hash as a number below `range`. */
 static uint64_t below(uint64_t hash, uint64_t range)
@@ -57,7 +47,7 @@ struct stream {
 
 static uint64_t hash_at(const struct stream *stream, uint64_t index)
 {
-    return mix(index ^ stream->salt);
+    return nw_pattern_mix(index ^ stream->salt);
 }
 
 static uint64_t hashed(const struct stream *stream, uint64_t hash)
@@ -104,7 +94,7 @@ static void sum_result(const struct stream *stream, uint64_t first, size_t count
  * to the window. */
 static uint64_t twos(const struct stream *stream, uint64_t hash)
 {
-    return below(mix(hash), stream->window + 1);
+    return below(nw_pattern_mix(hash), stream->window + 1);
 }
 
 static void prod_term(const struct stream *stream, uint64_t first, size_t count, int64_t *values)
@@ -197,7 +187,7 @@ static void place(struct stream *stream, int source_rank, int target_rank, uint6
                       multiply_modulo(round_step, round % range, range)) %
                      range;
     const uint64_t turns = source / range << 32 | target / range;
-    stream->salt = turns > 0 ? mix(turns) : 0;
+    stream->salt = turns > 0 ? nw_pattern_mix(turns) : 0;
 }
 
 static void shape_sum(struct stream *stream)
@@ -335,7 +325,7 @@ static void walk_start(struct walk *walk, const struct stream *stream, uint64_t 
 /* The elements of block `block`, `count` of them. */
 static const unsigned char *walk_block(struct walk *walk, uint64_t block, size_t count)
 {
-    const uint64_t start = mix(~block) & (BLOCK - 1);
+    const uint64_t start = nw_pattern_start(block);
     if (walk->whole_table)
         return walk->table + start * walk->stream->element_bytes;
     make(walk->stream, start, count, walk->table);
@@ -399,7 +389,7 @@ static const struct {
     [NW_SENDRECV] = {.source = FROM_PREVIOUS},
 };
 
-static void poison(const struct nw_call *call, int rank)
+uint64_t nw_oracle_poison(const struct nw_call *call, int rank, unsigned char *value_out)
 {
     const nw_coll_id id = call->coll->id;
     const bool sends = !layouts[id].only_root_sends || rank == call->root;
@@ -409,22 +399,74 @@ static void poison(const struct nw_call *call, int rank)
      * nothing to spoil. */
     const bool free_to_spoil =
         !call->in_place || call->shape.recv_bytes > call->shape.send_bytes || !sends;
-    if (receives && free_to_spoil)
-        memset(call->recv, types[call->dtype].poison, call->shape.recv_bytes);
+    *value_out = types[call->dtype].poison;
+    return receives && free_to_spoil ? call->shape.recv_bytes : 0;
+}
+
+int nw_oracle_fill_chunks(const struct nw_call *call, int rank, int rank_count)
+{
+    const nw_coll_id id = call->coll->id;
+    if (layouts[id].only_root_sends && rank != call->root)
+        return 0;
+    return layouts[id].send_chunks ? rank_count : 1;
+}
+
+static struct stream fill_stream(const struct nw_call *call, int rank, int rank_count,
+                                 uint64_t round, int target)
+{
+    return layouts[call->coll->id].source == FROM_REDUCTION
+               ? reduction(call, rank, rank_count, target, round, false)
+               : movement(call, rank, target, round);
+}
+
+int nw_oracle_check_chunks(const struct nw_call *call, int rank, int rank_count)
+{
+    const nw_coll_id id = call->coll->id;
+    if (layouts[id].only_root_receives && rank != call->root)
+        return 0;
+    return layouts[id].source == FROM_EACH ? rank_count : 1;
+}
+
+/* `from_out`: whose contribution the chunk is. */
+static struct stream check_stream(const struct nw_call *call, int rank, int rank_count,
+                                  uint64_t round, int chunk, int *from_out)
+{
+    const nw_coll_id id = call->coll->id;
+    const enum source source = layouts[id].source;
+    const int target = layouts[id].send_chunks ? rank : 0;
+    const int only_source = source == FROM_ROOT ? call->root : (rank + rank_count - 1) % rank_count;
+    const int from = source == FROM_EACH ? chunk : only_source;
+    *from_out = source == FROM_REDUCTION ? -1 : from;
+    return source == FROM_REDUCTION ? reduction(call, rank, rank_count, target, round, true)
+                                    : movement(call, from, target, round);
+}
+
+void nw_oracle_fill_table(const struct nw_call *call, int rank, int rank_count, uint64_t round,
+                          int chunk, struct nw_oracle_table *table_out)
+{
+    const struct stream stream = fill_stream(call, rank, rank_count, round, chunk);
+    table_out->from_rank = rank;
+    make(&stream, 0, TABLE, table_out->elements);
+}
+
+void nw_oracle_check_table(const struct nw_call *call, int rank, int rank_count, uint64_t round,
+                           int chunk, struct nw_oracle_table *table_out)
+{
+    const struct stream stream =
+        check_stream(call, rank, rank_count, round, chunk, &table_out->from_rank);
+    make(&stream, 0, TABLE, table_out->elements);
 }
 
 void nw_oracle_fill(const struct nw_call *call, int rank, int rank_count, uint64_t round)
 {
-    const nw_coll_id id = call->coll->id;
     const uint64_t chunk_bytes = call->shape.count * nw_dtype_bytes(call->dtype);
-    const int chunks = layouts[id].send_chunks ? rank_count : 1;
-    poison(call, rank);
-    if (layouts[id].only_root_sends && rank != call->root)
-        return;
+    const int chunks = nw_oracle_fill_chunks(call, rank, rank_count);
+    unsigned char poison;
+    const uint64_t poison_bytes = nw_oracle_poison(call, rank, &poison);
+    if (poison_bytes > 0)
+        memset(call->recv, poison, poison_bytes);
     for (int target = 0; target < chunks; target++) {
-        const struct stream stream = layouts[id].source == FROM_REDUCTION
-                                         ? reduction(call, rank, rank_count, target, round, false)
-                                         : movement(call, rank, target, round);
+        const struct stream stream = fill_stream(call, rank, rank_count, round, target);
         fill(&stream, (char *)call->send + (uint64_t)target * chunk_bytes, call->shape.count);
     }
 }
@@ -432,27 +474,19 @@ void nw_oracle_fill(const struct nw_call *call, int rank, int rank_count, uint64
 uint64_t nw_oracle_check(const struct nw_call *call, int rank, int rank_count, uint64_t round,
                          struct nw_wrong *first_out)
 {
-    const nw_coll_id id = call->coll->id;
-    const enum source source = layouts[id].source;
     const uint64_t chunk_bytes = call->shape.count * nw_dtype_bytes(call->dtype);
-    const int target = layouts[id].send_chunks ? rank : 0;
-    const int chunks = source == FROM_EACH ? rank_count : 1;
-    const int only_source = source == FROM_ROOT ? call->root : (rank + rank_count - 1) % rank_count;
+    const int chunks = nw_oracle_check_chunks(call, rank, rank_count);
     uint64_t wrong = 0;
-    if (layouts[id].only_root_receives && rank != call->root)
-        return 0;
     for (int chunk = 0; chunk < chunks; chunk++) {
-        const int from = source == FROM_EACH ? chunk : only_source;
-        const struct stream stream = source == FROM_REDUCTION
-                                         ? reduction(call, rank, rank_count, target, round, true)
-                                         : movement(call, from, target, round);
+        int from;
+        const struct stream stream = check_stream(call, rank, rank_count, round, chunk, &from);
         struct nw_wrong first;
         const uint64_t here =
             compare(&stream, (const char *)call->recv + (uint64_t)chunk * chunk_bytes,
                     call->shape.count, &first);
         if (here > 0 && wrong == 0) {
             first.index += (uint64_t)chunk * call->shape.count;
-            first.from_rank = source == FROM_REDUCTION ? -1 : from;
+            first.from_rank = from;
             *first_out = first;
         }
         wrong += here;

@@ -19,6 +19,7 @@
 #define NW_COLLECTIVES_ORACLE_H
 
 #include "collectives/comm.h"
+#include "kernels/pattern.h"
 
 struct nw_wrong {    /* the first wrong element */
     uint64_t index;  /* in call->recv */
@@ -34,5 +35,21 @@ void nw_oracle_fill(const struct nw_call *call, int rank, int rank_count, uint64
  * *first_out when there is one. */
 uint64_t nw_oracle_check(const struct nw_call *call, int rank, int rank_count, uint64_t round,
                          struct nw_wrong *first_out);
+
+/* The same for devices that fill and compare by themselves (kernels/pattern.h): what a rank sends,
+ * or what it must find, are equal chunks of shape.count elements, one after the other, and each
+ * follows from a table. */
+struct nw_oracle_table {
+    int from_rank; /* of a check: as in nw_wrong */
+    unsigned char elements[NW_PATTERN_TABLE * 8] __attribute__((aligned(64)));
+};
+int nw_oracle_fill_chunks(const struct nw_call *call, int rank, int rank_count);
+void nw_oracle_fill_table(const struct nw_call *call, int rank, int rank_count, uint64_t round,
+                          int chunk, struct nw_oracle_table *table_out);
+int nw_oracle_check_chunks(const struct nw_call *call, int rank, int rank_count);
+void nw_oracle_check_table(const struct nw_call *call, int rank, int rank_count, uint64_t round,
+                           int chunk, struct nw_oracle_table *table_out);
+/* Bytes of call->recv to spoil before the fill; 0: none, else with `value_out`. */
+uint64_t nw_oracle_poison(const struct nw_call *call, int rank, unsigned char *value_out);
 
 #endif

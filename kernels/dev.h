@@ -51,6 +51,9 @@ struct nw_dev_ops {
     /* Until the stream's work is done. NW_ETIMEOUT: it is not, and goes on; or a gate gave up. */
     nw_rc (*wait)(struct nw_stream *stream, double timeout_ns);
     nw_rc (*follow)(struct nw_stream *stream, struct nw_mark *mark); /* later work waits for it */
+    /* For other libraries that queue work on the stream: makes its device the calling thread's
+     * current one and gives the vendor's own handle (CUstream). NULL: the backend has none. */
+    nw_rc (*native)(struct nw_stream *stream, void **handle_out);
 
     nw_rc (*mark_open)(struct nw_dev *dev, struct nw_mark **mark_out);
     void (*mark_close)(struct nw_mark *mark);

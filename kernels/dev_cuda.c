@@ -265,6 +265,13 @@ static nw_rc cuda_wait(struct nw_stream *stream, double timeout_ns)
     return NW_OK;
 }
 
+static nw_rc cuda_native(struct nw_stream *stream, void **handle_out)
+{
+    NW_TRY(nw_cuda_enter(stream->dev));
+    *handle_out = stream->handle;
+    return NW_OK;
+}
+
 /* Marks */
 
 static nw_rc cuda_mark_open(struct nw_dev *base, struct nw_mark **mark_out)
@@ -404,6 +411,7 @@ const struct nw_dev_ops nw_dev_cuda_ops = {
     .stream_close = cuda_stream_close,
     .wait = cuda_wait,
     .follow = cuda_follow,
+    .native = cuda_native,
     .mark_open = cuda_mark_open,
     .mark_close = cuda_mark_close,
     .mark_set = cuda_mark_set,

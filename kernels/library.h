@@ -1,5 +1,4 @@
-/* Private to kernels/. Vendor libraries at run time: symbols by name into a struct of function
- * pointers. */
+/* Public. Vendor libraries at run time: symbols by name into a struct of function pointers. */
 #ifndef NW_KERNELS_LIBRARY_H
 #define NW_KERNELS_LIBRARY_H
 
