@@ -13,14 +13,13 @@
 #include "tests/fake/machine.h"
 
 struct job {
-    _Atomic int64_t queued_ps;
     atomic_int banner;
 };
 
 static struct {
     bool real;
     int64_t stall_ns;
-    _Atomic int64_t host_ps;
+    _Atomic int64_t host_ps, queued_ps;
     _Atomic int64_t moved_ns; /* real time of the last progress, or until when a stall is counted */
     struct job *job;
     char prefix[64];
@@ -66,7 +65,6 @@ static void start(void)
     state.real = clock && strcmp(clock, "real") == 0;
     state.stall_ns = (stall ? atoll(stall) : 3000) * 1000000;
     state.job = open_job();
-    state.host_ps = state.job->queued_ps;
     state.moved_ns = real_ns();
     snprintf(state.prefix, sizeof state.prefix, "nwfake-%u", (unsigned)getuid());
 }
@@ -117,7 +115,7 @@ int64_t fk_host_spend(double us)
         const int64_t cost = (int64_t)(us * FK_PS_PER_US);
         now = atomic_fetch_add(&state.host_ps, cost) + cost;
     }
-    raise_to(&state.job->queued_ps, now);
+    raise_to(&state.queued_ps, now);
     return now;
 }
 
@@ -132,7 +130,7 @@ void fk_host_reach(int64_t ps)
 int64_t fk_gate_ps(void)
 {
     ready();
-    return state.real ? fk_host_ps() : atomic_load(&state.job->queued_ps);
+    return state.real ? fk_host_ps() : atomic_load(&state.queued_ps);
 }
 
 int64_t fk_until(int64_t ps)

@@ -5,8 +5,8 @@
  * on how fast this machine is. FAKE_CLOCK=real: the monotonic clock; work lasts as long as the
  * model says.
  *
- * What the processes of a job share (with-gpus makes the folder FAKE_DIR): the latest time at which
- * any of them queued work. A gate that opens after a barrier opens at that time on every rank.
+ * Every process has a time of its own. Making a communicator and every collective bring those of
+ * its ranks together, as far as they wait for each other.
  */
 #ifndef NW_TESTS_FAKE_CLOCK_H
 #define NW_TESTS_FAKE_CLOCK_H
@@ -25,8 +25,8 @@ FK_EXPORT int64_t fk_host_ps(void);
 /* A call that costs the host `us`; returns the time after it, at which its work is queued. */
 FK_EXPORT int64_t fk_host_spend(double us);
 /* The host has waited for something that happened at `ps`. */
-void fk_host_reach(int64_t ps);
-/* When a gate that is found open opened: see above. */
+FK_EXPORT void fk_host_reach(int64_t ps);
+/* When a gate that is found open opened: when the host last queued something. */
 int64_t fk_gate_ps(void);
 /* Real clock: sleeps until `ps`, and returns when that really was; virtual: returns ps. */
 FK_EXPORT int64_t fk_until(int64_t ps);

@@ -39,6 +39,15 @@ struct CUstream_st {
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct CUstream_st *all_streams;
 
+/* Where an operation begins: where the stream is, and not before it was queued. */
+static void begin(struct CUstream_st *stream, const struct fk_op *op)
+{
+    if (fk_clock_is_real())
+        stream->ps = stream->ps > fk_host_ps() ? stream->ps : fk_host_ps();
+    else if (op->queued_ps > stream->ps)
+        stream->ps = op->queued_ps;
+}
+
 /* Events */
 
 static void event_release(struct CUevent_st *event)
@@ -81,6 +90,7 @@ struct event_op {
 static void run_record(struct fk_op *op, struct CUstream_st *stream)
 {
     const struct event_op *o = (const struct event_op *)(void *)op->data;
+    begin(stream, op);
     fk_mark(stream, o->event, o->generation);
     event_release(o->event);
 }
@@ -422,14 +432,6 @@ static void forget_movable(struct CUstream_st *stream)
         event_release(stream->movable[i].event);
     stream->movable_count = 0;
     stream->after_gate = false;
-}
-
-static void begin(struct CUstream_st *stream, const struct fk_op *op)
-{
-    if (fk_clock_is_real())
-        stream->ps = stream->ps > fk_host_ps() ? stream->ps : fk_host_ps();
-    else if (op->queued_ps > stream->ps)
-        stream->ps = op->queued_ps;
 }
 
 void fk_span(struct CUstream_st *stream, const struct fk_op *op, double us)

@@ -91,7 +91,7 @@ struct CUctx_st *fk_stream_context(const struct CUstream_st *stream);
 
 /* For a running operation, by the stream's worker: it begins where the stream is, and lasts. */
 void fk_span(struct CUstream_st *stream, const struct fk_op *op, double us);
-/* The gate is open: what follows begins at the time all gates of the job open; until the first real
+/* The gate is open: what follows begins when the host last queued something; until the first real
  * work, the start of a collective moves the marks that were set. */
 void fk_span_gate(struct CUstream_st *stream, const struct fk_op *op, bool gave_up,
                   double timeout_us);
