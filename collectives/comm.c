@@ -7,9 +7,18 @@
 #include <unistd.h>
 
 #include "collectives/common.h"
+#include "collectives/oracle.h"
+#ifdef NW_HAVE_NCCL
+#include "collectives/comm_nccl.h"
+#endif
 
 const struct nw_comm_backend nw_comm_backends[] = {
     {.name = "mpi", .title = "Open MPI on host memory", .built = true},
+#ifdef NW_HAVE_NCCL
+    {.name = "nccl", .title = "NCCL, one GPU a rank", .built = true},
+#else
+    {.name = "nccl", .title = "NCCL, one GPU a rank", .built = false},
+#endif
     {.name = "local", .title = "threads of one process, a double for tests", .built = true},
     {.name = NULL},
 };
@@ -91,15 +100,81 @@ void nw_comm_close(struct nw_comm *comm)
         comm->ops->close(comm);
 }
 
+nw_rc nw_comm_open_nccl(struct nw_comm *bootstrap, double timeout_ns, struct nw_comm **comm_out)
+{
+#ifdef NW_HAVE_NCCL
+    return nw_nccl_comm_open(bootstrap, timeout_ns, comm_out);
+#else
+    (void)bootstrap;
+    (void)timeout_ns;
+    (void)comm_out;
+    return nw_fail(NW_ENODEV,
+                   "built without NCCL: there was no nvcc, or NW_CUDA or NW_NCCL is OFF");
+#endif
+}
+
+nw_rc nw_comm_finish(struct nw_comm *comm, double timeout_ns)
+{
+    return comm->ops->finish != NULL ? comm->ops->finish(comm, timeout_ns) : NW_OK;
+}
+
+void *nw_comm_buffer(struct nw_comm *comm, uint64_t bytes)
+{
+    void *buffer = NULL;
+
+    if (comm->ops->alloc != NULL)
+        return comm->ops->alloc(comm, bytes, &buffer) == NW_OK ? buffer : NULL;
+    buffer = nw_comm_alloc(bytes);
+    if (buffer == NULL)
+        (void)nw_fail(NW_ENOMEM, "no memory for a buffer of %llu bytes", (unsigned long long)bytes);
+    return buffer;
+}
+
+void nw_comm_drop_buffer(struct nw_comm *comm, void *buffer, uint64_t bytes)
+{
+    if (buffer != NULL && comm->ops->free != NULL)
+        comm->ops->free(comm, buffer);
+    else
+        nw_comm_free(buffer, bytes);
+}
+
+void nw_comm_put(struct nw_comm *comm, void *to, const void *from_host, uint64_t bytes)
+{
+    if (comm->ops->put != NULL)
+        comm->ops->put(comm, to, from_host, bytes);
+    else
+        memcpy(to, from_host, bytes);
+}
+
+void nw_comm_get(struct nw_comm *comm, void *to_host, const void *from, uint64_t bytes)
+{
+    if (comm->ops->get != NULL)
+        comm->ops->get(comm, to_host, from, bytes);
+    else
+        memcpy(to_host, from, bytes);
+}
+
+void nw_comm_fill(struct nw_comm *comm, const struct nw_call *call, uint64_t round)
+{
+    if (comm->ops->fill != NULL)
+        comm->ops->fill(comm, call, round);
+    else
+        nw_oracle_fill(call, comm->rank, comm->rank_count, round);
+}
+
+uint64_t nw_comm_check(struct nw_comm *comm, const struct nw_call *call, uint64_t round,
+                       struct nw_wrong *first_out)
+{
+    if (comm->ops->check != NULL)
+        return comm->ops->check(comm, call, round, first_out);
+    return nw_oracle_check(call, comm->rank, comm->rank_count, round, first_out);
+}
+
 static size_t whole_pages(uint64_t bytes)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     return (size_t)((bytes + (bytes == 0) + page - 1) / page * page);
 }
-
-/* Size of a transparent huge page on x86-64 and on arm64 with 4 KiB pages; a wrong guess only loses
- * the advice. */
-#define HUGE_PAGE_BYTES (2u << 20)
 
 /* Linux grants more than it has and kills whoever touches it: ask first. UINT64_MAX: unknown. */
 static uint64_t available_bytes(void)
@@ -125,8 +200,8 @@ void *nw_comm_alloc(uint64_t bytes)
     void *buffer = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (buffer == MAP_FAILED)
         return NULL;
-    if (length >= HUGE_PAGE_BYTES)
-        (void)madvise(buffer, length, MADV_HUGEPAGE); /* refused where the kernel has none */
+    /* Ordinary pages, as malloc gives to most programs: with huge ones (MADV_HUGEPAGE) an all-reduce
+     * of 16 MiB is 1.5 to 2.4 times as fast (docs/notes-openmpi.md), which they would not see. */
     memset(buffer, 0, length);
     return buffer;
 }
