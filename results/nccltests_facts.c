@@ -127,35 +127,30 @@ static struct nw_nt_host *count_host(struct nw_nt_hosts *hosts, struct nw_slice 
 
 /* --- the list of ranks --- */
 
-static bool number_behind(const struct nw_nt_words *words, const char *label, uint64_t *value)
-{
-    for (int i = 0; i + 1 < words->count; i++)
-        if (nw_nt_is(words->word[i], label))
-            return nw_nt_u64(words->word[i + 1], value);
-    return false;
-}
-
 bool nw_nt_parse_rank(struct nw_slice text, struct nw_nt_rank *rank_out)
 {
-    struct nw_nt_rank rank = {0};
-    struct nw_nt_words words;
-    uint64_t number, device, group = 0;
-
-    nw_nt_split(text, &words);
-    if (!number_behind(&words, "Rank", &number) || number > 100000000 ||
-        !number_behind(&words, "device", &device))
-        return false;
-    for (int i = 0; i + 2 < words.count && rank.host.at == NULL; i++)
-        if (nw_nt_is(words.word[i], "on") && nw_nt_is(words.word[i + 2], "device"))
-            rank.host = words.word[i + 1];
-    if (rank.host.at == NULL)
-        return false;
-    if (number_behind(&words, "Group", &group) && group > 100000000)
-        return false;
-    rank.rank = (int)number;
-    rank.group = (int)group;
     const char *bracket = memchr(text.at, ']', text.length);
+    /* The words behind the bracket are the GPU's name. */
+    const struct nw_slice head = {text.at,
+                                  bracket != NULL ? (size_t)(bracket - text.at) : text.length};
+    struct nw_nt_rank rank = {.rank = -1};
+    struct nw_nt_words words;
 
+    nw_nt_split(head, &words);
+    for (int i = 0; i + 1 < words.count; i++) {
+        const struct nw_slice word = words.word[i], next = words.word[i + 1];
+        uint64_t number;
+
+        if (nw_nt_is(word, "on") && rank.host.at == NULL) {
+            if (i + 2 < words.count && nw_nt_is(words.word[i + 2], "device"))
+                rank.host = next;
+        } else if ((nw_nt_is(word, "Rank") || nw_nt_is(word, "Group")) &&
+                   nw_nt_u64(next, &number) && number <= 100000000) {
+            *(word.at[0] == 'R' ? &rank.rank : &rank.group) = (int)number;
+        }
+    }
+    if (rank.rank < 0 || rank.host.at == NULL)
+        return false;
     if (bracket != NULL)
         rank.gpu = nw_nt_trim(
             (struct nw_slice){bracket + 1, text.length - (size_t)(bracket + 1 - text.at)});

@@ -93,16 +93,18 @@ static void put_escaped(struct nw_text *text, unsigned char c)
     }
 }
 
-void nw_text_string(struct nw_text *text, const char *value)
+static bool is_plain(unsigned char c)
 {
-    const unsigned char *s = (const unsigned char *)value;
-    const unsigned char *start = s;
+    return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
+}
 
-    nw_text_raw(text, "\"", 1);
+/* `s` is where the first character stands that needs care. */
+static void put_careful(struct nw_text *text, const unsigned char *start, const unsigned char *s)
+{
     while (*s != '\0') {
         size_t length = 1;
 
-        if (*s >= 0x20 && *s < 0x7F && *s != '"' && *s != '\\') {
+        if (is_plain(*s)) {
             s++;
             continue;
         }
@@ -118,6 +120,25 @@ void nw_text_string(struct nw_text *text, const char *value)
         start = ++s;
     }
     nw_text_raw(text, (const char *)start, (size_t)(s - start));
+}
+
+void nw_text_string(struct nw_text *text, const char *value)
+{
+    const unsigned char *start = (const unsigned char *)value, *s = start;
+
+    while (is_plain(*s))
+        s++;
+    const size_t length = (size_t)(s - start);
+
+    if (!reserve(text, length + 2))
+        return;
+    char *to = text->data + text->length;
+
+    *to = '"';
+    memcpy(to + 1, value, length);
+    text->length += 1 + length;
+    if (*s != '\0')
+        put_careful(text, s, s);
     nw_text_raw(text, "\"", 1);
 }
 
