@@ -14,6 +14,7 @@
 
 struct job {
     atomic_int banner;
+    _Alignas(64) unsigned char memory[FK_JOB_BYTES];
 };
 
 static struct {
@@ -49,8 +50,8 @@ static struct job *open_job(void)
     snprintf(path, sizeof path, "%s/job", folder);
     const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     void *map = MAP_FAILED;
-    if (fd >= 0 && ftruncate(fd, 4096) == 0)
-        map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0 && ftruncate(fd, sizeof(struct job)) == 0)
+        map = mmap(NULL, sizeof(struct job), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED)
         fk_die("%s: cannot be shared by the processes of the job", path);
     close(fd);
@@ -78,6 +79,12 @@ const char *fk_job_prefix(void)
 {
     ready();
     return state.prefix;
+}
+
+void *fk_job_memory(void)
+{
+    ready();
+    return state.job->memory;
 }
 
 bool fk_job_first(void)

@@ -33,6 +33,9 @@ FK_EXPORT int64_t fk_until(int64_t ps);
 /* Something moved: fk_now() does not take over. */
 FK_EXPORT void fk_progress(void);
 
+/* Memory that the processes of a job share; zeroed at first. */
+#define FK_JOB_BYTES 8192
+void *fk_job_memory(void);
 /* True for the first caller in the job. */
 bool fk_job_first(void);
 /* $FAKE_DIR, or "/dev/shm": where the doubles' shared files are; the prefix of their names. */

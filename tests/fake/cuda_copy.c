@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/fake/fake.h"
+#include "tests/fake/share.h"
 
 static double path_us(const struct fk_path *path, double bytes)
 {
@@ -54,7 +54,8 @@ struct copy_op {
     const void *from;
     void *staged; /* a copy of a small pageable source, made at the call */
     size_t bytes;
-    double us;
+    struct fk_path path;
+    int uplink; /* FK_TO_DEVICE, FK_FROM_DEVICE; -1: not over the bus */
 };
 
 static void fail(struct CUstream_st *stream)
@@ -72,7 +73,9 @@ static void run_copy(struct fk_op *op, struct CUstream_st *stream)
     else if (o->bytes > 0)
         fail(stream);
     free(o->staged);
-    fk_span(stream, op, o->us);
+    if (o->uplink >= 0)
+        o->path.bytes_per_s = fk_share_rate(stream, o->uplink, o->path.bytes_per_s);
+    fk_span(stream, op, o->bytes ? path_us(&o->path, (double)o->bytes) : 0);
 }
 
 /* "Asynchronous with respect to the host" (CUDA driver API, synchronisation behaviour of copies):
@@ -90,8 +93,11 @@ FK_EXPORT fk_result cuMemcpyAsync(fk_ptr to, fk_ptr from, size_t bytes, struct C
         return CU_INVALID_CONTEXT;
     if (bytes > t.bytes || bytes > f.bytes)
         return CU_INVALID_VALUE;
-    const struct fk_path path = copy_path(context, &t, &f);
-    o.us = bytes ? path_us(&path, (double)bytes) : 0;
+    o.path = copy_path(context, &t, &f);
+    o.uplink = t.space == f.space     ? -1
+               : t.space == FK_DEVICE ? FK_TO_DEVICE
+               : f.space == FK_DEVICE ? FK_FROM_DEVICE
+                                      : -1;
     bool wait = t.space == FK_PAGEABLE;
     if (f.space == FK_PAGEABLE && t.space != FK_PAGEABLE) {
         wait = bytes > STAGED_BYTES;
@@ -102,6 +108,8 @@ FK_EXPORT fk_result cuMemcpyAsync(fk_ptr to, fk_ptr from, size_t bytes, struct C
             memcpy(o.staged, o.from, bytes);
         }
     }
+    if (o.uplink >= 0 && bytes > 0)
+        fk_share_queue(fk_stream(stream), o.uplink);
     const fk_result code = fk_push(stream, run_copy, NULL, &o, sizeof o);
     return code == CU_OK && wait && bytes > 0 ? fk_wait(fk_stream(stream)) : code;
 }

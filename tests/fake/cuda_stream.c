@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tests/fake/fake.h"
+#include "tests/fake/share.h"
 
 #define MAX_MOVABLE 8
 
@@ -25,6 +25,7 @@ struct CUstream_st {
     bool busy, closed;
     struct CUctx_st *context;
     struct CUgraph_st *capture;
+    struct fk_share share;
     struct CUstream_st *next; /* in the list of all */
     /* The worker's; others read ps when nothing is queued. */
     int64_t ps;
@@ -230,6 +231,7 @@ static void *stream_main(void *argument)
     }
     pthread_mutex_unlock(&stream->lock);
 
+    fk_share_end(stream);
     pthread_mutex_lock(&all_lock);
     struct CUstream_st **at = &all_streams;
     while (*at != stream)
@@ -288,6 +290,11 @@ struct CUstream_st *fk_stream(struct CUstream_st *stream)
     if (!context->null_stream)
         stream_create(context, &context->null_stream);
     return context->null_stream;
+}
+
+struct fk_share *fk_stream_share(struct CUstream_st *stream)
+{
+    return &stream->share;
 }
 
 struct CUctx_st *fk_stream_context(const struct CUstream_st *stream)
@@ -361,6 +368,7 @@ FK_EXPORT fk_result cuStreamQuery(struct CUstream_st *stream)
         return stream->context->error;
     if (!empty)
         return CU_NOT_READY;
+    fk_share_end(stream);
     fk_host_reach(ps);
     return CU_OK;
 }
@@ -372,6 +380,7 @@ fk_result fk_wait(struct CUstream_st *stream)
         pthread_cond_wait(&stream->changed, &stream->lock);
     const int64_t ps = stream->ps;
     pthread_mutex_unlock(&stream->lock);
+    fk_share_end(stream);
     fk_host_reach(ps);
     return stream->context->error;
 }
@@ -455,6 +464,7 @@ void fk_span_gate(struct CUstream_st *stream, const struct fk_op *op, bool gave_
     else if (opened > stream->ps)
         stream->ps = opened;
     stream->after_gate = !gave_up;
+    fk_share_count(stream);
 }
 
 int64_t fk_arrive(struct CUstream_st *stream, const struct fk_op *op, bool *movable_out)

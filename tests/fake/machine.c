@@ -114,8 +114,11 @@ static void read_file(struct fk_machine *machine, const char *path, int depth)
             const char *slash = strrchr(path, '/');
             if (depth > 4)
                 fk_die("%s:%d: files include each other", path, reader.line);
-            snprintf(other, sizeof other, "%.*s%s", slash ? (int)(slash - path) + 1 : 0, path,
-                     value);
+            snprintf(other, sizeof other, "%.*s%s",
+                     value[0] == '/' ? 0
+                     : slash         ? (int)(slash - path) + 1
+                                     : 0,
+                     path, value);
             read_file(machine, other, depth + 1);
             continue;
         }

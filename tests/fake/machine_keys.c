@@ -59,13 +59,21 @@ static struct fk_path two_numbers(const struct fk_reader *reader, const char *ke
     return path;
 }
 
+static int cuda_version(const struct fk_reader *reader, const char *key, const char *value)
+{
+    int major, minor, end = 0;
+    if (sscanf(value, "%d.%d%n", &major, &minor, &end) != 2 || value[end])
+        refuse(reader, key, value, "a version, as 12.8");
+    return major * 1000 + minor * 10;
+}
+
 static void machine_key(struct fk_reader *reader, const char *key, const char *value)
 {
     struct fk_machine *machine = reader->machine;
     if (strcmp(key, "driver") == 0)
         snprintf(machine->driver, sizeof machine->driver, "%s", value);
-    else if (strcmp(key, "cuda") == 0)
-        machine->cuda_version = (int)(one_number(reader, key, value) * 1000 + 0.5);
+    else if (strcmp(key, "cuda") == 0) /* 12.8: 12080 */
+        machine->cuda_version = cuda_version(reader, key, value);
     else if (strcmp(key, "gpus") == 0)
         machine->gpu_count = (int)one_number(reader, key, value);
     else if (strcmp(key, "switches") == 0)
