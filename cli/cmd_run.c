@@ -52,7 +52,6 @@ static const struct habit {
      .fallback = "all_reduce,all_gather,reduce_scatter",
      .help = "comma-separated, or all (all_reduce,all_gather,reduce_scatter)"},
     {.name = "place", .fallback = "out", .help = "out (of place), in (place) or both (out)"},
-    {.name = "budget", .fallback = "0.1s", .help = "sampling time of one size (0.1s)"},
     {.name = "out",
      .key = 'o',
      .help = "directory of results.jsonl and report.txt (nodeworth-DATE-TIME)"},
