@@ -15,9 +15,13 @@
 #ifndef NW_COLLECTIVES_COMM_H
 #define NW_COLLECTIVES_COMM_H
 
+#include "base/clock.h"
+#include "base/finding.h"
 #include "collectives/coll.h"
+#include "kernels/dev.h"
 
 struct nw_comm;
+struct nw_wrong;
 
 struct nw_call {
     const struct nw_coll *coll;
@@ -36,10 +40,10 @@ struct nw_call {
 void nw_call_place(struct nw_call *call, int rank, void *send_buffer, void *recv_buffer);
 
 struct nw_comm_ops {
-    const char *name;  /* "mpi" "local" */
+    const char *name;  /* "mpi" "local" "nccl" */
     const char *title; /* "Open MPI on host memory" */
     bool simulated;    /* results made with it are no measurement of a machine */
-    /* Blocks until this rank's part is done. NW_ENOTSUP: see supports. */
+    /* This rank's part; where there is a `finish`, it is only begun. NW_ENOTSUP: see supports. */
     nw_rc (*call)(struct nw_comm *comm, const struct nw_call *call);
     /* Exchange with one peer, both ways at once: send `bytes` to it and receive as many. Only the
      * two ranks call it. NW_EPEER when it is gone. The buffers may not overlap. */
@@ -55,6 +59,23 @@ struct nw_comm_ops {
     void (*close)(struct nw_comm *comm);
     /* Can this call run? Not collective. No: the sentence in nw_last_error() says why. */
     bool (*supports)(const struct nw_comm *comm, const struct nw_call *call);
+
+    /* Of backends whose buffers are not in host memory; NULL: they are, and everything is done when
+     * its call returns. Callers use the nw_comm_… functions below. Not collective. */
+
+    /* Until all that was begun is done, also on the communicators split from this one. NW_ETIMEOUT,
+     * NW_ELIB: the communicator is of no more use. A failure of fill, check, put and get shows here
+     * at the latest. */
+    nw_rc (*finish)(struct nw_comm *comm, double timeout_ns);
+    nw_rc (*alloc)(struct nw_comm *comm, uint64_t bytes, void **buffer_out);
+    void (*free)(struct nw_comm *comm, void *buffer);
+    nw_rc (*free_bytes)(struct nw_comm *comm, uint64_t *bytes_out); /* for this rank alone */
+    void (*put)(struct nw_comm *comm, void *to, const void *from_host, uint64_t bytes);
+    void (*get)(struct nw_comm *comm, void *to_host, const void *from, uint64_t bytes);
+    /* collectives/oracle.h */
+    void (*fill)(struct nw_comm *comm, const struct nw_call *call, uint64_t round);
+    uint64_t (*check)(struct nw_comm *comm, const struct nw_call *call, uint64_t round,
+                      struct nw_wrong *first_out);
 };
 
 struct nw_comm {
@@ -65,6 +86,12 @@ struct nw_comm {
     int *host_of_rank;           /* rank_count entries */
     char (*host_names)[64];      /* host_count entries */
     char library[128];           /* "Open MPI v4.1.4, …" */
+    char lane[16];               /* "host" "local" "auto" "ring" … */
+    const struct nw_dev *dev;    /* of the buffers; NULL: host memory. Borrowed */
+    char driver[64];             /* of the device; "": none or unknown */
+    bool simulated;              /* a vendor's library is a double: no measurement of a machine */
+    struct nw_findings findings; /* of opening it */
+    uint64_t (*now_ns)(void);    /* a double's clock; NULL: nw_now_ns */
 };
 
 struct nw_comm_backend {
@@ -91,7 +118,26 @@ nw_rc nw_comm_open_mpi(struct nw_comm **comm_out);
 nw_rc nw_comm_run_local(int rank_count, int host_count,
                         nw_rc (*body)(struct nw_comm *comm, void *argument), void *argument);
 
+/* NCCL on one GPU a rank, over `bootstrap` (mpi), which passes the small things around and belongs
+ * to the new communicator when it is open. Collective; the same answer on all ranks, unless NCCL
+ * itself failed or did not answer in time (then the bootstrap is of no more use either). NW_ENODEV:
+ * a rank has no GPU, driver or NCCL. NW_EUSAGE: more ranks than GPUs. */
+nw_rc nw_comm_open_nccl(struct nw_comm *bootstrap, double timeout_ns, struct nw_comm **comm_out);
+
 void nw_comm_close(struct nw_comm *comm);
+/* What the backend has, else what is right for host memory. */
+nw_rc nw_comm_finish(struct nw_comm *comm, double timeout_ns);
+void *nw_comm_buffer(struct nw_comm *comm, uint64_t bytes); /* NULL: no memory, worded */
+void nw_comm_drop_buffer(struct nw_comm *comm, void *buffer, uint64_t bytes); /* accepts NULL */
+void nw_comm_put(struct nw_comm *comm, void *to, const void *from_host, uint64_t bytes);
+void nw_comm_get(struct nw_comm *comm, void *to_host, const void *from, uint64_t bytes);
+void nw_comm_fill(struct nw_comm *comm, const struct nw_call *call, uint64_t round);
+uint64_t nw_comm_check(struct nw_comm *comm, const struct nw_call *call, uint64_t round,
+                       struct nw_wrong *first_out);
+static inline uint64_t nw_comm_now_ns(const struct nw_comm *comm)
+{
+    return comm->now_ns != NULL ? comm->now_ns() : nw_now_ns();
+}
 /* Page-aligned, touched by the caller (so that it lies in its NUMA node), zero; NULL when the
  * machine has not that much to spare. 0 bytes: a page. */
 void *nw_comm_alloc(uint64_t bytes);
