@@ -12,6 +12,7 @@
 #include "bench/agree.h"
 #include "bench/bench.h"
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "cli/watch.h"
 #include "kernels/host_gemm.h"
 #include "model/request.h"
@@ -94,6 +95,7 @@ struct session {
     /* rank 0's */
     struct nw_quote quote; /* when options.quote is set */
     struct nw_results_writer *writer;
+    struct nw_progress_line progress;
     char directory[512], results_path[600], report_path[600];
 };
 
@@ -138,6 +140,13 @@ static nw_rc write_finding(void *user, const struct nw_finding *finding)
     struct session *session = user;
 
     return nw_results_write_finding(session->writer, finding);
+}
+
+static void show_progress(void *user, const struct nw_bench_progress *progress)
+{
+    struct session *session = user;
+
+    nw_progress_show(&session->progress, progress);
 }
 
 static nw_rc close_results(struct session *session, bool complete)
@@ -319,6 +328,9 @@ static nw_rc measure(struct session *session, struct nw_comm *comm)
         events.on_context = write_context;
         events.on_record = write_record;
         events.on_finding = write_finding;
+        events.on_progress = show_progress;
+        session->progress =
+            nw_progress_open(strcmp(session->options.plan.progress, "off") != 0, false);
         rc = open_files(session, &session->options);
     }
     NW_TRY(nw_agree(comm, rc));
@@ -340,6 +352,14 @@ static int work(void *argument, void *status)
     if (rc != NW_OK)
         return nw_cli_fail(rc);
     rc = measure(session, comm);
+    nw_progress_clear(&session->progress);
+    if (nw_bench_is_broken(rc)) { /* the other ranks may never come out of their calls */
+        if (comm->rank == 0 || rc != NW_EPEER)
+            nw_cli_fail(rc);
+        if (session->writer != NULL)
+            (void)close_results(session, false); /* what was measured is on disk already */
+        nw_mpi_abort(nw_rc_exit_code(rc));
+    }
     reached_end = rc == NW_OK || rc == NW_EWRONG || rc == NW_ENOTSUP;
     exit_code = nw_rc_exit_code(rc);
     if (comm->rank == 0) {
