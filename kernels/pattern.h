@@ -15,9 +15,10 @@
 
 #include "kernels/kernels.h"
 
-#define NW_PATTERN_BLOCK 2048u                  /* elements; a power of two */
-#define NW_PATTERN_TABLE (2 * NW_PATTERN_BLOCK) /* a window may start anywhere in the first half   \
-                                                 */
+#define NW_PATTERN_BLOCK 2048u /* elements; a power of two */
+#define NW_PATTERN_TABLE                                                                           \
+    (2 * NW_PATTERN_BLOCK) /* a window may start anywhere in the first half                        \
+                            */
 
 #ifdef __CUDACC__
 #define NW_HOST_DEVICE __host__ __device__

@@ -17,23 +17,21 @@
 #include "kernels/kernels.h"
 #include "tests/fake/nccl_fake.h"
 
+/* clang-format off */
 #define X_NCCL(X)                                                                                  \
-    X(ncclGetVersion)                                                                              \
-    X(ncclGetUniqueId)                                                                             \
-    X(ncclGetErrorString) X(ncclCommInitRank) X(ncclCommInitAll) X(ncclCommDestroy)                \
-        X(ncclCommAbort) X(ncclCommGetAsyncError) X(ncclCommCount) X(ncclCommCuDevice)             \
-            X(ncclCommUserRank) X(ncclRedOpCreatePreMulSum) X(ncclRedOpDestroy) X(ncclGroupStart)  \
-                X(ncclGroupEnd) X(ncclAllReduce) X(ncclReduce) X(ncclReduceScatter)                \
-                    X(ncclAllGather) X(ncclBroadcast) X(ncclBcast) X(ncclSend) X(ncclRecv)
+    X(ncclGetVersion) X(ncclGetUniqueId) X(ncclGetErrorString) X(ncclCommInitRank)                 \
+    X(ncclCommInitAll) X(ncclCommDestroy) X(ncclCommAbort) X(ncclCommGetAsyncError)                \
+    X(ncclCommCount) X(ncclCommCuDevice) X(ncclCommUserRank) X(ncclRedOpCreatePreMulSum)           \
+    X(ncclRedOpDestroy) X(ncclGroupStart) X(ncclGroupEnd) X(ncclAllReduce) X(ncclReduce)           \
+    X(ncclReduceScatter) X(ncclAllGather) X(ncclBroadcast) X(ncclBcast) X(ncclSend) X(ncclRecv)
 #define X_LATER(X)                                                                                 \
-    X(ncclGetLastError, 21304)                                                                     \
-    X(ncclCommInitRankConfig, 21403)                                                               \
-    X(ncclCommFinalize, 21403) X(ncclCommSplit, 21801) X(ncclMemAlloc, 21901)                      \
-        X(ncclMemFree, 21901) X(ncclCommRegister, 21901) X(ncclCommDeregister, 21901)              \
-            X(ncclGroupSimulateEnd, 22203) X(ncclCommInitRankScalable, 22304)                      \
-                X(ncclCommWindowRegister, 22703) X(ncclCommWindowDeregister, 22703)                \
-                    X(ncclCommShrink, 22703) X(ncclAlltoAll, 22803) X(ncclGather, 22803)           \
-                        X(ncclScatter, 22803) X(ncclCommRevoke, 22807)
+    X(ncclGetLastError, 21304) X(ncclCommInitRankConfig, 21403) X(ncclCommFinalize, 21403)         \
+    X(ncclCommSplit, 21801) X(ncclMemAlloc, 21901) X(ncclMemFree, 21901)                           \
+    X(ncclCommRegister, 21901) X(ncclCommDeregister, 21901) X(ncclGroupSimulateEnd, 22203)         \
+    X(ncclCommInitRankScalable, 22304) X(ncclCommWindowRegister, 22703)                            \
+    X(ncclCommWindowDeregister, 22703) X(ncclCommShrink, 22703) X(ncclAlltoAll, 22803)             \
+    X(ncclGather, 22803) X(ncclScatter, 22803) X(ncclCommRevoke, 22807)
+/* clang-format on */
 
 struct gpus {
 #define X(name, ...) __typeof__(name) *name;
