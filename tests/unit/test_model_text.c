@@ -6,9 +6,8 @@
 
 #include "report/model_text.h"
 
-/* Characters, not bytes, of the widest line; the sentence, which is left to the terminal to break,
- * is not counted. */
-static size_t widest_line(const char *text, const char *sentence)
+/* Characters, not bytes, of the widest line. */
+static size_t widest_line(const char *text)
 {
     size_t widest = 0;
 
@@ -18,11 +17,19 @@ static size_t widest_line(const char *text, const char *sentence)
 
         for (size_t i = 0; i < length; i++)
             width += ((unsigned char)text[i] & 0xC0) != 0x80;
-        if (width > widest && (sentence == NULL || strncmp(text, sentence, length) != 0))
+        if (width > widest)
             widest = width;
         text += length + (text[length] == '\n');
     }
     return widest;
+}
+
+/* Lines joined again, so that a paragraph is found that was broken between words. */
+static void unwrap(char *text)
+{
+    for (; *text != '\0'; text++)
+        if (*text == '\n')
+            *text = ' ';
 }
 
 static struct nw_model open_model(const char *name, const struct nw_results *results)
@@ -51,7 +58,7 @@ static void check_texts(const struct nw_model *model)
     cr_assert(eq(int, nw_predict_all(model, &steps), NW_OK));
     cr_assert(eq(int, nw_report_predict(stream, model, &steps), NW_OK));
     fclose(stream);
-    cr_expect(le(sz, widest_line(text, NULL), 100), "%s", text);
+    cr_expect(le(sz, widest_line(text), 100), "%s", text);
     cr_expect(ne(ptr, strstr(text, "assumed:"), NULL));
     free(text);
     stream = open_memstream(&text, &size);
@@ -59,7 +66,8 @@ static void check_texts(const struct nw_model *model)
     nw_report_sentence(sentence, sizeof sentence, model, &decision);
     cr_assert(eq(int, nw_report_decide(stream, model, &decision), NW_OK));
     fclose(stream);
-    cr_expect(le(sz, widest_line(text, sentence), 100), "%s", text);
+    cr_expect(le(sz, widest_line(text), 100), "%s", text);
+    unwrap(text);
     cr_expect(ne(ptr, strstr(text, sentence), NULL));
     cr_expect(eq(ptr, strstr(text, "nan"), NULL), "%s", text);
     free(text);

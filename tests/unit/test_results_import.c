@@ -254,7 +254,7 @@ Test(results_import, reads_every_log_of_the_field_as_it_should)
         nw_results_free(&results);
     }
     if (absent > 0)
-        cr_log_warn("skipped: %zu logs are only in ../shared, which is absent", absent);
+        fprintf(stderr, "not read: %zu logs that are only in ../shared, which is absent\n", absent);
 }
 
 Test(results_import, refuses_what_is_no_table_with_the_reason)
