@@ -162,11 +162,13 @@ void nw_bench_end(struct nw_bench *bench, const struct nw_unit *unit)
 
 static void free_buffers(struct nw_bench *bench)
 {
-    nw_comm_free(bench->send, bench->send_bytes);
-    nw_comm_free(bench->recv, bench->recv_bytes);
+    nw_comm_drop_buffer(bench->comm, bench->send, bench->send_bytes);
+    nw_comm_drop_buffer(bench->comm, bench->recv, bench->recv_bytes);
     bench->send = bench->recv = NULL;
     bench->send_bytes = bench->recv_bytes = 0;
+#ifndef __SANITIZE_ADDRESS__ /* whose heap is not glibc's */
     malloc_trim(0); /* what an MPI has used for itself, up to half a buffer, stays in the heap */
+#endif
 }
 
 static nw_rc allocate(struct nw_bench *bench)
@@ -175,13 +177,10 @@ static nw_rc allocate(struct nw_bench *bench)
         bench->send_bytes = COLD_BYTES;
     if (bench->plan->cold && bench->recv_bytes > 0 && bench->recv_bytes < COLD_BYTES)
         bench->recv_bytes = COLD_BYTES;
-    bench->send = nw_comm_alloc(bench->send_bytes);
-    bench->recv = nw_comm_alloc(bench->recv_bytes);
-    if (bench->send == NULL || bench->recv == NULL)
-        return nw_fail(NW_ENOMEM, "no memory for buffers of %llu and %llu bytes",
-                       (unsigned long long)bench->send_bytes,
-                       (unsigned long long)bench->recv_bytes);
-    return NW_OK;
+    bench->send = nw_comm_buffer(bench->comm, bench->send_bytes);
+    if (bench->send != NULL)
+        bench->recv = nw_comm_buffer(bench->comm, bench->recv_bytes);
+    return bench->recv != NULL ? NW_OK : nw_last_error()->rc;
 }
 
 nw_rc nw_bench_series(struct nw_bench *bench, nw_rc (*walk)(void *user), void *user)
@@ -237,10 +236,12 @@ void nw_bench_identity(const struct nw_bench *bench, const char *case_name,
     nw_record_init(record_out);
     snprintf(record_out->case_name, sizeof record_out->case_name, "%s", case_name);
     snprintf(record_out->lane, sizeof record_out->lane, "%s",
-             strcmp(bench->comm->ops->name, "mpi") == 0 ? "host" : bench->comm->ops->name);
+             bench->comm->lane[0] != '\0'                 ? bench->comm->lane
+             : strcmp(bench->comm->ops->name, "mpi") == 0 ? "host"
+                                                          : bench->comm->ops->name);
     record_out->rank_count = bench->comm->rank_count;
     record_out->host_count = bench->comm->host_count;
-    record_out->simulated = bench->comm->ops->simulated;
+    record_out->simulated = bench->comm->ops->simulated || bench->comm->simulated;
 }
 
 static int most_ranks_a_host(const struct nw_comm *comm)
@@ -303,6 +304,25 @@ static nw_rc check_same_plan(const struct nw_bench *bench)
                                                           "ranks with the same ones"));
 }
 
+/* A GPU refuses what does not fit, but late, in the middle of the run. */
+static nw_rc check_device_memory(const struct nw_bench *bench)
+{
+    const struct nw_comm *comm = bench->comm;
+    const double needed = (double)bench->send_bytes + (double)bench->recv_bytes;
+    char needed_text[32], free_text[32];
+    uint64_t free_bytes;
+
+    NW_TRY(comm->ops->free_bytes(bench->comm, &free_bytes));
+    if (needed <= (double)free_bytes)
+        return NW_OK;
+    return nw_fail(NW_EUSAGE,
+                   "the largest size needs %s of GPU memory, %s of %s are free on %s; lower -e "
+                   "(--maxbytes)",
+                   nw_format_bytes(needed_text, (uint64_t)fmin(needed, 1.8e19)),
+                   nw_format_bytes(free_text, free_bytes), comm->dev->name,
+                   comm->host_names[comm->host_index]);
+}
+
 /* Buffers that do not fit would not be refused but bring the out-of-memory killer. */
 static nw_rc check_memory(const struct nw_bench *bench)
 {
@@ -312,6 +332,8 @@ static nw_rc check_memory(const struct nw_bench *bench)
     const double needed = (double)here * ((double)bench->send_bytes + (double)bench->recv_bytes);
     char needed_text[32], available_text[32];
 
+    if (comm->ops->free_bytes != NULL)
+        return check_device_memory(bench);
     if (available == 0 || needed <= (double)available)
         return NW_OK;
     return nw_fail(NW_EUSAGE,

@@ -52,31 +52,49 @@ static nw_rc swap_call(const struct nw_work *base, uint64_t index)
                                  work->word_count * WORD_BYTES);
 }
 
+/* Buffers may lie on a device: patterns are made, and results looked at, this much at a time. */
+#define STAGE_WORDS 8192
+
+static uint64_t stage_words(const struct swap_work *work, uint64_t done)
+{
+    const uint64_t left = work->word_count - done;
+
+    return left < STAGE_WORDS ? left : STAGE_WORDS;
+}
+
 static void swap_fill(const struct nw_work *base, uint64_t round)
 {
     const struct swap_work *work = (const struct swap_work *)base;
+    uint64_t stage[STAGE_WORDS];
 
-    if (work->peer < 0)
-        return;
-    for (uint64_t i = 0; i < work->word_count; i++)
-        work->send[i] = word_of(work->comm->rank, round, i);
-    memset(work->recv, POISON, work->word_count * WORD_BYTES);
+    for (uint64_t done = 0; work->peer >= 0 && done < work->word_count; done += STAGE_WORDS) {
+        const uint64_t count = stage_words(work, done);
+
+        for (uint64_t i = 0; i < count; i++)
+            stage[i] = word_of(work->comm->rank, round, done + i);
+        nw_comm_put(work->comm, work->send + done, stage, count * WORD_BYTES);
+        memset(stage, POISON, count * WORD_BYTES);
+        nw_comm_put(work->comm, work->recv + done, stage, count * WORD_BYTES);
+    }
 }
 
 static uint64_t swap_check(const struct nw_work *base, uint64_t round, struct nw_wrong *first_out)
 {
     const struct swap_work *work = (const struct swap_work *)base;
+    uint64_t stage[STAGE_WORDS];
     uint64_t wrong = 0;
 
     for (uint64_t i = 0; work->peer >= 0 && i < work->word_count; i++) {
         const uint64_t expected = word_of(work->peer, round, i);
 
-        if (work->recv[i] == expected)
+        if (i % STAGE_WORDS == 0)
+            nw_comm_get(work->comm, stage, work->recv + i, stage_words(work, i) * WORD_BYTES);
+        if (stage[i % STAGE_WORDS] == expected)
             continue;
         if (wrong++ == 0)
             *first_out = (struct nw_wrong){.index = i,
                                            .expected = (double)expected,
-                                           .found = (double)work->recv[i],
+                                           .found = (double)stage[i % STAGE_WORDS],
                                            .from_rank = work->peer};
     }
     return wrong;

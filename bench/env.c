@@ -142,6 +142,17 @@ static void cpu_from_proc(char *cpu, size_t size)
     free(text);
 }
 
+/* What the topology could not see of the GPUs, from the one that this rank works with. */
+static void add_device(const struct nw_dev *dev, int rank_count, struct nw_host *host)
+{
+    if (dev == NULL)
+        return;
+    if (host->gpu_model[0] == '\0')
+        snprintf(host->gpu_model, sizeof host->gpu_model, "%s", dev->name);
+    if (host->gpu_count < rank_count) /* one GPU a rank */
+        host->gpu_count = rank_count;
+}
+
 static void describe_host(const struct nw_comm *comm, const struct nw_topo *topo,
                           struct nw_host *host)
 {
@@ -165,6 +176,7 @@ static void describe_host(const struct nw_comm *comm, const struct nw_topo *topo
         if (gpu != NULL)
             snprintf(host->gpu_model, sizeof host->gpu_model, "%s", gpu->model);
     }
+    add_device(comm->dev, comm->local_count, host);
     if (host->cpu[0] == '\0')
         cpu_from_proc(host->cpu, sizeof host->cpu);
 }
@@ -294,7 +306,10 @@ static nw_rc fill_own(const struct nw_plan *plan, const struct nw_comm *comm, co
     snprintf(context->library, sizeof context->library, "%s", comm->library);
     context->rank_count = comm->rank_count;
     context->host_count = comm->host_count;
-    context->simulated = comm->ops->simulated;
+    context->simulated = comm->ops->simulated || comm->simulated;
+    if (comm->dev != NULL)
+        snprintf(context->gpu_model, sizeof context->gpu_model, "%s", comm->dev->name);
+    NW_TRY(nw_findings_copy(&context->findings, &comm->findings));
     context->topology = json_array();
     if (context->topology == NULL)
         return nw_fail(NW_ENOMEM, "no memory for the context");

@@ -42,10 +42,9 @@ static void enter_phase(const struct loop *loop, const char *phase)
 
 /* A call that fails breaks the communicator: the other ranks are in the middle of theirs, so there
  * is no agreeing any more, and this rank leaves with its own words. */
-static nw_rc call_once(const struct loop *loop, uint64_t index)
+static nw_rc name_failure(const struct loop *loop, nw_rc rc)
 {
     const struct nw_comm *comm = loop->how->comm;
-    const nw_rc rc = loop->work->call(loop->work, index);
     char text[sizeof nw_last_error()->text];
 
     if (rc == NW_OK || rc == NW_EPEER)
@@ -53,6 +52,24 @@ static nw_rc call_once(const struct loop *loop, uint64_t index)
     snprintf(text, sizeof text, "%s", nw_last_error()->text);
     return nw_fail(rc, "rank %d on %s: %s", comm->rank,
                    comm->host_names[comm->host_of_rank[comm->rank]], text);
+}
+
+static nw_rc call_once(const struct loop *loop, uint64_t index)
+{
+    return name_failure(loop, loop->work->call(loop->work, index));
+}
+
+/* The calls of a sample only begin their work where the backend has its own memory. A work over
+ * communicators that were split from this one is done with it too. */
+static nw_rc finish(const struct loop *loop, uint32_t calls)
+{
+    const struct nw_measure *how = loop->how;
+
+    if (how->comm->ops->finish == NULL)
+        return NW_OK;
+    set_deadline(loop, calls);
+    return name_failure(loop,
+                        nw_comm_finish(how->comm, how->margin_ns + calls * how->call_deadline_ns));
 }
 
 /* Everybody's packet of `count` doubles into loop->all. */
@@ -92,6 +109,7 @@ static nw_rc check_once(struct loop *loop, uint64_t round)
     struct nw_wrong first = {.from_rank = -1};
     const uint64_t wrong = loop->work->check(loop->work, round, &first);
 
+    NW_TRY(finish(loop, 1));
     loop->mine[CHECK_WRONG] = (double)wrong;
     loop->mine[CHECK_INDEX] = (double)first.index;
     loop->mine[CHECK_EXPECTED] = first.expected;
@@ -106,6 +124,7 @@ static nw_rc verify(struct loop *loop, uint64_t round)
 {
     loop->work->fill(loop->work, round);
     NW_TRY(call_once(loop, 0));
+    NW_TRY(finish(loop, 1));
     return check_once(loop, round);
 }
 
@@ -123,6 +142,7 @@ static nw_rc warm_up(struct loop *loop)
     for (; calls < 1 || calls < how->warmup_calls; calls++) {
         set_deadline(loop, 1);
         NW_TRY(call_once(loop, loop->index++));
+        NW_TRY(finish(loop, 1));
     }
     return NW_OK;
 }
@@ -146,10 +166,11 @@ static nw_rc take_sample(struct loop *loop, uint32_t calls, double *time_ns_out)
     uint64_t began_ns;
 
     NW_TRY(start_sample(loop, calls));
-    began_ns = nw_now_ns();
+    began_ns = nw_comm_now_ns(loop->how->comm);
     for (uint32_t call = 0; call < calls; call++)
         NW_TRY(call_once(loop, loop->index++));
-    *time_ns_out = (double)(nw_now_ns() - began_ns);
+    NW_TRY(finish(loop, calls));
+    *time_ns_out = (double)(nw_comm_now_ns(loop->how->comm) - began_ns);
     return NW_OK;
 }
 
@@ -160,11 +181,12 @@ static nw_rc take_calibration(struct loop *loop, uint32_t calls, double *time_ns
 
     NW_TRY(start_sample(loop, calls));
     for (uint32_t call = 0; call < calls; call++) {
-        const uint64_t began_ns = nw_now_ns();
+        const uint64_t began_ns = nw_comm_now_ns(loop->how->comm);
         uint64_t call_ns;
 
         NW_TRY(call_once(loop, loop->index++));
-        call_ns = nw_now_ns() - began_ns;
+        NW_TRY(finish(loop, 1));
+        call_ns = nw_comm_now_ns(loop->how->comm) - began_ns;
         fastest_ns = call_ns < fastest_ns ? call_ns : fastest_ns;
     }
     *time_ns_out = (double)fastest_ns * calls;

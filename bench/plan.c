@@ -163,9 +163,9 @@ static nw_rc resolve_backend(struct nw_plan *plan)
 
     if (!local && (plan->ranks > 0 || plan->hosts > 0))
         return nw_fail(NW_EUSAGE,
-                       "option --%s is for --backend local; the ranks of --backend mpi "
+                       "option --%s is for --backend local; the ranks of --backend %s "
                        "are those of mpirun -np N",
-                       plan->ranks > 0 ? "ranks" : "hosts");
+                       plan->ranks > 0 ? "ranks" : "hosts", plan->backend);
     if (!local)
         return NW_OK;
     if (plan->ranks == 0)

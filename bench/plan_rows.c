@@ -2,7 +2,7 @@
 #include "bench/plan.h"
 
 static const char *const place_names[] = {"both", "out", "in", NULL};
-static const char *const backend_names[] = {"mpi", "local", NULL};
+static const char *const backend_names[] = {"mpi", "nccl", "auto", "local", NULL};
 static const char *const progress_names[] = {"auto", "off", NULL};
 
 #define FIELD(name) .offset = offsetof(struct nw_plan, name)
@@ -146,9 +146,9 @@ const struct nw_option nw_plan_rows[] = {
      .min = 1e6,
      .max = 3.6e12,
      FIELD(budget_ns),
-     .fallback = "0.2s",
+     .fallback = "0.1s",
      .unit = "s",
-     .help = "sampling time of one size (0.2s); --min-samples are always taken"},
+     .help = "sampling time of one size (0.1s); --min-samples are always taken"},
     {.name = "stop-rel-ci",
      .argument = "X",
      .type = NW_OPTION_REAL,
@@ -189,8 +189,8 @@ const struct nw_option nw_plan_rows[] = {
      .choices = backend_names,
      FIELD(backend),
      .fallback = "mpi",
-     .help = "mpi: the ranks of an mpirun; local: threads of this process, a double for trying out "
-             "(mpi)"},
+     .help = "mpi: host memory, the ranks of an mpirun; nccl: the same with a GPU each; local: "
+             "threads of this process, a double for trying out (mpi)"},
     {.name = "ranks",
      .argument = "N",
      .type = NW_OPTION_INT,

@@ -55,7 +55,7 @@ static void fill_pieces(const struct nw_work *base, uint64_t round)
     struct nw_call call;
 
     while (next_piece(work, 0, &at, &call))
-        nw_oracle_fill(&call, work->comm->rank, work->comm->rank_count, round);
+        nw_comm_fill(work->comm, &call, round);
 }
 
 static uint64_t check_pieces(const struct nw_work *base, uint64_t round, struct nw_wrong *first_out)
@@ -68,8 +68,7 @@ static uint64_t check_pieces(const struct nw_work *base, uint64_t round, struct 
 
     while (next_piece(work, 0, &at, &call)) {
         struct nw_wrong first;
-        const uint64_t count =
-            nw_oracle_check(&call, work->comm->rank, work->comm->rank_count, round, &first);
+        const uint64_t count = nw_comm_check(work->comm, &call, round, &first);
 
         if (count > 0 && wrong == 0) {
             *first_out = first;

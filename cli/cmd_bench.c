@@ -7,6 +7,7 @@
 #include "bench/agree.h"
 #include "bench/bench.h"
 #include "cli/cli.h"
+#include "cli/open_comm.h"
 #include "cli/progress.h"
 #include "cli/watch.h"
 #include "report/bench_text.h"
@@ -233,12 +234,16 @@ static nw_rc run_rank(struct nw_comm *comm, void *argument)
 static int work_mpi(struct session *session)
 {
     struct nw_comm *comm;
-    nw_rc rc = nw_mpi_start(NULL, NULL);
+    const bool speaks = nw_cli_launch_rank() <= 0; /* asking forgets the last failure */
+    nw_rc rc = nw_cli_open_comm(&session->plan, session->status, &comm);
 
-    if (rc == NW_OK)
-        rc = nw_comm_open_mpi(&comm);
-    if (rc != NW_OK)
-        return nw_cli_fail(rc);
+    if (rc != NW_OK) { /* the same on all ranks, unless communication is broken */
+        if (nw_bench_is_broken(rc)) {
+            nw_cli_fail(rc);
+            nw_mpi_abort(nw_rc_exit_code(rc));
+        }
+        return speaks ? nw_cli_fail(rc) : nw_rc_exit_code(rc);
+    }
     rc = run_rank(comm, session);
     if (nw_bench_is_broken(rc)) { /* the other ranks may never come out of their calls */
         if (comm->rank != 0 && rc != NW_EPEER)

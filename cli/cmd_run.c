@@ -12,6 +12,7 @@
 #include "bench/agree.h"
 #include "bench/bench.h"
 #include "cli/cli.h"
+#include "cli/open_comm.h"
 #include "cli/progress.h"
 #include "cli/watch.h"
 #include "kernels/host_gemm.h"
@@ -56,6 +57,9 @@ static const struct habit {
     {.name = "out",
      .key = 'o',
      .help = "directory of results.jsonl and report.txt (nodeworth-DATE-TIME)"},
+    {.name = "backend",
+     .fallback = "auto",
+     .help = "nccl: GPUs; mpi: host memory; auto: GPUs where every rank has one (auto)"},
     {.name = "json", .help = "one JSON object on standard output instead of the screen"},
 };
 
@@ -344,13 +348,17 @@ static int work(void *argument, void *status)
     struct nw_comm *comm;
     bool reached_end;
     int exit_code;
-    nw_rc rc = nw_mpi_start(NULL, NULL);
+    const bool speaks = nw_cli_launch_rank() <= 0; /* asking forgets the last failure */
+    nw_rc rc = nw_cli_open_comm(&session->options.plan, status, &comm);
 
     session->status = status;
-    if (rc == NW_OK)
-        rc = nw_comm_open_mpi(&comm);
-    if (rc != NW_OK)
-        return nw_cli_fail(rc);
+    if (rc != NW_OK) { /* the same on all ranks, unless communication is broken */
+        if (nw_bench_is_broken(rc)) {
+            nw_cli_fail(rc);
+            nw_mpi_abort(nw_rc_exit_code(rc));
+        }
+        return speaks ? nw_cli_fail(rc) : nw_rc_exit_code(rc);
+    }
     rc = measure(session, comm);
     nw_progress_clear(&session->progress);
     if (nw_bench_is_broken(rc)) { /* the other ranks may never come out of their calls */
@@ -402,9 +410,10 @@ static nw_rc check_inputs(struct session *session)
     const struct options *options = &session->options;
 
     NW_TRY(nw_plan_resolve(&session->options.plan));
-    if (strcmp(options->plan.backend, "mpi") != 0)
-        return nw_fail(NW_EUSAGE,
-                       "option --backend: run measures with mpi; the local double is for bench");
+    if (strcmp(options->plan.backend, "local") == 0)
+        return nw_fail(
+            NW_EUSAGE,
+            "option --backend: the local double is for bench; accepted: auto, mpi, nccl");
     if (options->quote != NULL)
         NW_TRY(nw_quote_read(options->quote, &session->quote));
     return options->model.model != NULL ? check_job(&options->model) : NW_OK;

@@ -96,8 +96,10 @@ bool nw_call_is_valid(const struct nw_comm *comm, const struct nw_call *call)
 
 void nw_comm_close(struct nw_comm *comm)
 {
-    if (comm)
-        comm->ops->close(comm);
+    if (!comm)
+        return;
+    nw_findings_free(&comm->findings);
+    comm->ops->close(comm);
 }
 
 nw_rc nw_comm_open_nccl(struct nw_comm *bootstrap, double timeout_ns, struct nw_comm **comm_out)
@@ -200,8 +202,9 @@ void *nw_comm_alloc(uint64_t bytes)
     void *buffer = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (buffer == MAP_FAILED)
         return NULL;
-    /* Ordinary pages, as malloc gives to most programs: with huge ones (MADV_HUGEPAGE) an all-reduce
-     * of 16 MiB is 1.5 to 2.4 times as fast (docs/notes-openmpi.md), which they would not see. */
+    /* Ordinary pages, as malloc gives to most programs: with huge ones (MADV_HUGEPAGE) an
+     * all-reduce of 16 MiB is 1.5 to 2.4 times as fast (docs/notes-openmpi.md), which they would
+     * not see. */
     memset(buffer, 0, length);
     return buffer;
 }
