@@ -366,6 +366,12 @@ static nw_rc hand_out_context(struct nw_bench *bench)
     if (bench->comm->rank == 0 && bench->events->on_context != NULL)
         keep_failure(bench, bench->events->on_context(bench->events->user, &context));
     nw_context_free(&context);
+    for (size_t i = 0; i < bench->comm->findings.count; i++) { /* of opening the communicator */
+        const struct nw_finding *finding = &bench->comm->findings.items[i];
+
+        nw_bench_finding(bench, finding->severity, finding->code, finding->where, finding->remedy,
+                         "%s", finding->text);
+    }
     return NW_OK;
 }
 

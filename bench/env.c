@@ -309,7 +309,6 @@ static nw_rc fill_own(const struct nw_plan *plan, const struct nw_comm *comm, co
     context->simulated = comm->ops->simulated || comm->simulated;
     if (comm->dev != NULL)
         snprintf(context->gpu_model, sizeof context->gpu_model, "%s", comm->dev->name);
-    NW_TRY(nw_findings_copy(&context->findings, &comm->findings));
     context->topology = json_array();
     if (context->topology == NULL)
         return nw_fail(NW_ENOMEM, "no memory for the context");
