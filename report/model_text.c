@@ -58,17 +58,20 @@ static const char *part(struct cell *cell, double ns)
     return cell->text;
 }
 
-/* "4.02 s [3.6, 4.4]": the ends in the middle's unit. */
-static const char *interval(struct cell *cell, const struct nw_step *step)
+const char *nw_report_step_time(char *to, size_t size, const struct nw_step *step)
 {
     const struct unit *unit = unit_for(step->step_ns);
     char middle[32], low[32], high[32];
 
-    snprintf(cell->text, sizeof cell->text, "%s %s [%s, %s]",
-             nw_format_sig(middle, step->step_ns / unit->ns, 3), unit->name,
-             nw_format_sig(low, step->low_ns / unit->ns, 3),
+    snprintf(to, size, "%s %s [%s, %s]", nw_format_sig(middle, step->step_ns / unit->ns, 3),
+             unit->name, nw_format_sig(low, step->low_ns / unit->ns, 3),
              nw_format_sig(high, step->high_ns / unit->ns, 3));
-    return cell->text;
+    return to;
+}
+
+static const char *interval(struct cell *cell, const struct nw_step *step)
+{
+    return nw_report_step_time(cell->text, sizeof cell->text, step);
 }
 
 static const char *bounds(struct cell *cell, const struct nw_step *step)
@@ -155,13 +158,8 @@ static void print_rate(FILE *stream, const struct nw_platform *platform)
                 100 * rate->flops_per_s / rate->base_flops_per_s, base);
 }
 
-nw_rc nw_report_job(FILE *stream, const struct nw_model *model)
+void nw_report_training(FILE *stream, const struct nw_job *job)
 {
-    const struct nw_job *job = &model->job;
-    const struct nw_platform *platform = &model->platform;
-    const struct nw_fabric *fabric = &platform->fabric;
-    char text[32];
-
     fprintf(stream, "%s: %" PRIu64 " parameters · %s, %s%s%s\n", job->net.name,
             nw_transformer_parameter_count(&job->net), job->precision->name, job->optimizer->title,
             job->gradient_bytes > job->precision->element_bytes ? ", fp32 gradients" : "",
@@ -170,6 +168,15 @@ nw_rc nw_report_job(FILE *stream, const struct nw_model *model)
             "step: %" PRIu64 " sequences of %" PRIu64 " tokens, at most %" PRIu64
             " per GPU at a time\n",
             job->global_batch, job->sequence, job->micro_batch);
+}
+
+nw_rc nw_report_job(FILE *stream, const struct nw_model *model)
+{
+    const struct nw_platform *platform = &model->platform;
+    const struct nw_fabric *fabric = &platform->fabric;
+    char text[32];
+
+    nw_report_training(stream, &model->job);
     fprintf(stream, "%d GPU%s per node%s%s", fabric->gpus_per_node,
             fabric->gpus_per_node == 1 ? "" : "s", platform->gpu != NULL ? ", " : "",
             platform->gpu != NULL ? platform->gpu->name : "");

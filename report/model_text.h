@@ -7,7 +7,9 @@
 
 #include "model/model.h"
 
-/* What is asked, on what: two lines. */
+/* What is asked: two lines. */
+void nw_report_training(FILE *stream, const struct nw_job *job);
+/* The same, and on what. */
 nw_rc nw_report_job(FILE *stream, const struct nw_model *model);
 /* Memory part by part and time part by part, strategy by strategy; with the job's lines, the notes
  * and what was assumed. */
@@ -21,6 +23,8 @@ const char *nw_report_sentence(char *text, size_t size, const struct nw_model *m
                                const struct nw_decision *decision);
 /* What "pays" means here, one line. */
 const char *nw_report_pays_rule(char *text, size_t size, const struct nw_model *model);
+/* "4.02 s [3.6, 4.4]": the ends in the middle's unit. Returns `text`. */
+const char *nw_report_step_time(char *text, size_t size, const struct nw_step *step);
 /* How the figures were come by (NW_COST_…), and the constants used; prints nothing for none. */
 nw_rc nw_report_notes(FILE *stream, unsigned how, nw_assumed assumed);
 

@@ -9,7 +9,7 @@
 #include "report/measured_text.h"
 #include "report/model_text.h"
 
-enum { FINDINGS_SHOWN = 5 };
+enum { FINDINGS_SHOWN = 3 };
 
 /* "nodeworth 0.1.0 · 2 nodes × 8 ranks · no GPU found: Open MPI v4.1.4 on host memory · 12 s · 240
  * records" */
@@ -53,15 +53,6 @@ static nw_rc print_findings(FILE *stream, const struct nw_run *run)
     return rc;
 }
 
-/* "1.31 [1.2, 1.4] s" */
-static void format_step(char *text, size_t size, const struct nw_step *step)
-{
-    char middle[32], low[32], high[32];
-
-    snprintf(text, size, "%s [%s, %s]", nw_format_ns(middle, step->step_ns),
-             nw_format_ns(low, step->low_ns), nw_format_ns(high, step->high_ns));
-}
-
 static void format_memory(char *text, size_t size, const struct nw_step *step, uint64_t card_bytes)
 {
     const double gib = 1024.0 * 1024 * 1024;
@@ -78,7 +69,7 @@ static void format_memory(char *text, size_t size, const struct nw_step *step, u
 static void add_choice(struct nw_table *table, const struct nw_model *model,
                        const struct nw_choice *choice)
 {
-    char nodes[16], memory[80], step[112], rate[32], cost[32], efficiency[32] = "";
+    char nodes[16], memory[80], step[112], rate[32], cost[32], speedup[32] = "";
 
     snprintf(nodes, sizeof nodes, "%d", choice->node_count);
     if (!choice->predicted) {
@@ -90,30 +81,30 @@ static void add_choice(struct nw_table *table, const struct nw_model *model,
         return;
     }
     format_memory(memory, sizeof memory, &choice->strong, model->platform.memory_bytes);
-    format_step(step, sizeof step, &choice->strong);
-    if (isfinite(choice->efficiency))
-        snprintf(efficiency, sizeof efficiency, "%.0f %%", 100 * choice->efficiency);
+    nw_report_step_time(step, sizeof step, &choice->strong);
+    if (isfinite(choice->speedup))
+        snprintf(speedup, sizeof speedup, "%.2f×", choice->speedup);
     nw_format_sig(cost, choice->cost_per_billion_tokens, 3);
     nw_table_row(table, (const char *[]){nodes, choice->strong.strategy->name, memory, step,
                                          nw_format_count(rate, choice->strong.tokens_per_s),
-                                         efficiency, cost});
+                                         speedup, cost});
 }
 
 static nw_rc print_choices(FILE *stream, const struct nw_screen *screen)
 {
     const struct nw_terms *terms = &screen->model->terms;
     char cost_title[64];
-    const struct nw_column columns[] = {
-        {"Nodes", NW_RIGHT},       {"fastest that fits", NW_LEFT}, {"memory per GPU", NW_RIGHT},
-        {"step [95 %]", NW_RIGHT}, {"tokens/s", NW_RIGHT},         {"efficiency", NW_RIGHT},
-        {cost_title, NW_RIGHT}};
+    const struct nw_column columns[] = {{"Nodes", NW_RIGHT},          {"fastest", NW_LEFT},
+                                        {"memory per GPU", NW_RIGHT}, {"step [95 %]", NW_RIGHT},
+                                        {"tokens/s", NW_RIGHT},       {"speed-up", NW_RIGHT},
+                                        {cost_title, NW_RIGHT}};
     struct nw_table *table;
 
     if (isfinite(terms->price_per_node_hour))
         snprintf(cost_title, sizeof cost_title, "%.20s / 10^9 tokens",
                  terms->currency[0] != '\0' ? terms->currency : "cost");
     else
-        snprintf(cost_title, sizeof cost_title, "node-hours / 10^9 tokens");
+        snprintf(cost_title, sizeof cost_title, "node-h / 10^9 tokens");
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof *columns, &table));
     for (size_t i = 0; i < screen->decision->count; i++)
         add_choice(table, screen->model, &screen->decision->choices[i]);
@@ -134,9 +125,12 @@ static nw_rc print_job(FILE *stream, const struct nw_screen *screen)
                 "Step of a job, second node: not asked (--model NAME; nodeworth list models)\n");
         return NW_OK;
     }
-    NW_TRY(nw_report_job(stream, screen->model));
-    if (screen->compute_note != NULL)
+    if (screen->compute_note != NULL) {
+        nw_report_training(stream, &screen->model->job);
         nw_print_wrapped(stream, "", "", screen->compute_note);
+    } else {
+        NW_TRY(nw_report_job(stream, screen->model));
+    }
     NW_TRY(print_choices(stream, screen));
     fputc('\n', stream);
     nw_print_wrapped(
