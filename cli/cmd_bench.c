@@ -242,7 +242,10 @@ static int work_mpi(struct session *session)
             nw_cli_fail(rc);
             nw_mpi_abort(nw_rc_exit_code(rc));
         }
-        return speaks ? nw_cli_fail(rc) : nw_rc_exit_code(rc);
+        if (speaks)
+            nw_cli_fail(rc);
+        nw_mpi_stop();
+        return nw_rc_exit_code(rc);
     }
     rc = run_rank(comm, session);
     if (nw_bench_is_broken(rc)) { /* the other ranks may never come out of their calls */

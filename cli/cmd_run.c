@@ -357,7 +357,10 @@ static int work(void *argument, void *status)
             nw_cli_fail(rc);
             nw_mpi_abort(nw_rc_exit_code(rc));
         }
-        return speaks ? nw_cli_fail(rc) : nw_rc_exit_code(rc);
+        if (speaks)
+            nw_cli_fail(rc);
+        nw_mpi_stop();
+        return nw_rc_exit_code(rc);
     }
     rc = measure(session, comm);
     nw_progress_clear(&session->progress);

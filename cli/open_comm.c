@@ -55,12 +55,7 @@ nw_rc nw_cli_open_comm(const struct nw_plan *plan, struct nw_bench_status *statu
         return fall_back(mpi, comm_out);
 
     const struct nw_err error = *nw_last_error();
-    const int rank = mpi->rank;
 
     nw_comm_close(mpi);
-    nw_mpi_stop();
-    nw_clear_error();
-    if (rank == 0)
-        (void)nw_fail_at(rc, error.lib, error.lib_code, error.where, "%s", error.text);
-    return rc;
+    return nw_fail_at(rc, error.lib, error.lib_code, error.where, "%s", error.text);
 }
