@@ -45,9 +45,9 @@ function(nw_optional feature found about without how)
     set(about "off (NW_${feature}=OFF): ${without}")
   elseif(NOT found)
     if(NW_${feature} STREQUAL "ON")
-      message(FATAL_ERROR "NW_${feature}=ON, but it was not found. ${how}; or NW_${feature}=AUTO to build without")
+      message(FATAL_ERROR "NW_${feature}=ON, but it cannot be had here. ${how}; or NW_${feature}=AUTO to build without")
     endif()
-    set(about "not found: ${without}. ${how}")
+    set(about "off: ${without}. ${how}")
   endif()
   set(nw_${name}_found ${found} PARENT_SCOPE)
   set(nw_${name}_about ${about} PARENT_SCOPE)
@@ -55,21 +55,13 @@ endfunction()
 
 include(fatbin) # CUDA: nw_cuda_built, nw_cuda_about
 
-# NCCL is opened at run time; the build wants its header only.
-find_path(nw_nccl_include nccl.h HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES include)
-set(nw_nccl_version "")
-if(nw_nccl_include)
-  file(STRINGS ${nw_nccl_include}/nccl.h nw_nccl_lines REGEX "^#define NCCL_(MAJOR|MINOR|PATCH) ")
-  string(REGEX REPLACE "[^0-9;]" "" nw_nccl_version "${nw_nccl_lines}")
-  list(JOIN nw_nccl_version "." nw_nccl_version)
-endif()
-nw_optional(NCCL "${nw_nccl_include}" "header ${nw_nccl_version} (${nw_nccl_include}); nothing uses it yet: nccl-tests' logs are imported"
-            "nothing is lost yet, since nccl-tests' logs are imported"
-            "nccl.h comes with libnccl-dev of NVIDIA's repository; give -Dnw_nccl_include=/path")
+# NCCL needs nothing here: it is opened at run time, over the device layer.
+nw_optional(NCCL ${nw_cuda_built} "opened at run time (libnccl.so.2)" "no collectives between GPUs; logs of nccl-tests are still imported"
+            "It works over the GPU kernels, which need nvcc (see CUDA)")
 
 pkg_check_modules(verbs QUIET IMPORTED_TARGET libibverbs librdmacm)
 nw_optional(VERBS "${verbs_FOUND}" "libibverbs ${verbs_libibverbs_VERSION}, librdmacm ${verbs_librdmacm_VERSION}; nothing uses them yet"
-            "nothing is lost yet"
+            "not there, and not used yet"
             "apt-get install libibverbs-dev librdmacm-dev")
 
 # Called last, so that the tests' own libraries are in it.
