@@ -105,7 +105,7 @@ extern const struct nw_comm_backend nw_comm_backends[]; /* ends with name NULL *
 nw_rc nw_mpi_start(int *argc, char ***argv);
 void nw_mpi_stop(void);           /* nothing when MPI is not running */
 void nw_mpi_abort(int exit_code); /* ends every rank; does not return */
-/* What the surroundings forbid MPI on this host, with the remedy; NULL: nothing found. */
+/* What the surroundings forbid MPI on this host; NULL: nothing found. */
 const char *nw_mpi_restriction(void);
 /* All ranks of MPI_COMM_WORLD; after nw_mpi_start. Hosts are told apart by their name. */
 nw_rc nw_comm_open_mpi(struct nw_comm **comm_out);

@@ -395,5 +395,15 @@ nw_rc nw_comm_open_mpi(struct nw_comm **comm_out)
         MPI_Comm_free(&handle);
         return rc;
     }
-    return wrap(handle, kit, comm_out);
+    NW_TRY(wrap(handle, kit, comm_out));
+    const char *restriction = nw_mpi_restriction();
+
+    if (restriction == NULL)
+        return NW_OK;
+    rc = nw_findings_add(&(*comm_out)->findings, NW_FINDING_WARN, "mpi-restricted",
+                         (*comm_out)->host_names[(*comm_out)->host_index],
+                         "start it with --cap-add SYS_PTRACE", "%s", restriction);
+    if (rc != NW_OK)
+        nw_comm_close(*comm_out);
+    return rc;
 }

@@ -121,7 +121,7 @@ const char *nw_mpi_restriction(void)
     if (may_read_processes())
         return NULL;
     return "this container forbids process_vm_readv: messages between ranks of one host are copied "
-           "twice; start it with --cap-add SYS_PTRACE";
+           "twice";
 }
 
 /* Keep Open MPI from printing on stderr about transports that this machine cannot have: it warns of

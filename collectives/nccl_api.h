@@ -3,8 +3,7 @@
  * without it.
  *
  * What NCCL 2.12 has is required; later calls are NULL where the library has them not, and that
- * alone decides: nothing is inferred from the version. tests/nccl/check_nccl_api.c holds all of it
- * against NVIDIA's header where there is one.
+ * alone decides: nothing is inferred from the version.
  *
  *     const struct nw_nccl_api *nccl;
  *     NW_TRY(nw_nccl_api_open(&nccl));           // NW_ENODEV: no NCCL here, with the reason

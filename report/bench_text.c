@@ -395,8 +395,9 @@ void nw_bench_text_context(struct nw_bench_text *text, const struct nw_context *
             "# time is the slowest rank's: median of the samples, +/- half its 95 %% interval; "
             "skew: slowest minus fastest rank\n");
     if (context->simulated)
-        fprintf(out, "# SIMULATED: ranks are threads of one process; these are no results of this "
-                     "machine\n");
+        fprintf(out, "# SIMULATED: %s; these are no results of this machine\n",
+                strcmp(context->backend, "local") == 0 ? "ranks are threads of one process"
+                                                       : "the libraries are doubles");
     for (int host = 0; context->hosts != NULL && host < context->host_count; host++) {
         const struct nw_host *about = &context->hosts[host];
 

@@ -62,7 +62,10 @@ static nw_rc flush(struct nw_results_writer *writer)
 nw_rc nw_results_write_context(struct nw_results_writer *writer, const struct nw_context *context)
 {
     nw_context_write(&writer->text, context);
-    return flush(writer);
+    NW_TRY(flush(writer));
+    for (size_t i = 0; i < context->findings.count; i++)
+        NW_TRY(nw_results_write_finding(writer, &context->findings.items[i]));
+    return NW_OK;
 }
 
 nw_rc nw_results_write_record(struct nw_results_writer *writer, const struct nw_record *record)

@@ -52,6 +52,7 @@ nw_rc nw_run_reserve(struct nw_run *run, size_t more);
 struct nw_results_writer;
 /* `resume`: go on behind what is there; else the file is started anew. */
 nw_rc nw_results_create(const char *path, bool resume, struct nw_results_writer **writer_out);
+/* The context, and its findings each on a line of its own. */
 nw_rc nw_results_write_context(struct nw_results_writer *writer, const struct nw_context *context);
 nw_rc nw_results_write_record(struct nw_results_writer *writer, const struct nw_record *record);
 nw_rc nw_results_write_finding(struct nw_results_writer *writer, const struct nw_finding *finding);
