@@ -11,21 +11,18 @@
 
 enum { FINDINGS_SHOWN = 3 };
 
-/* "nodeworth 0.1.0 · 2 nodes × 8 ranks · no GPU found: Open MPI v4.1.4 on host memory · 12 s · 240
- * records" */
-static void print_title(FILE *stream, const struct nw_screen *screen)
+/* " · 8 × NVIDIA H100 80GB HBM3 · NCCL 2.28.9", " · no GPU found: host memory over Open MPI v4.1.4"
+ */
+static void print_machine(FILE *stream, const struct nw_context *context)
 {
-    const struct nw_context *context = &screen->run->context;
     const struct nw_host *host = context->hosts;
-    const int library_length = (int)strcspn(context->library, ","); /* "Open MPI v4.1.4" */
-    char elapsed[32];
+    const int library_length = (int)strcspn(context->library, ",("); /* without where it is */
+    const bool gpus = host != NULL && host->gpu_count > 0;
 
-    fprintf(stream, "nodeworth %s · %d node%s × %d rank%s", screen->version, context->host_count,
-            context->host_count == 1 ? "" : "s",
-            context->host_count > 0 ? context->rank_count / context->host_count
-                                    : context->rank_count,
-            context->rank_count == context->host_count ? "" : "s");
-    if (host != NULL && host->gpu_count > 0)
+    if (strcmp(context->backend, "nccl") == 0)
+        fprintf(stream, " · %s · %.*s", context->gpu_model[0] != '\0' ? context->gpu_model : "GPUs",
+                library_length, context->library);
+    else if (gpus)
         fprintf(stream, " · %d × %s found, not measured: %.*s on host memory", host->gpu_count,
                 host->gpu_model[0] != '\0' ? host->gpu_model : "GPU", library_length,
                 context->library);
@@ -33,6 +30,21 @@ static void print_title(FILE *stream, const struct nw_screen *screen)
         fprintf(stream, " · %s: host memory over %.*s",
                 host != NULL && host->gpu_count == 0 ? "no GPU found" : "GPUs unknown",
                 library_length, context->library);
+}
+
+/* "nodeworth 0.1.0 · 2 nodes × 8 ranks · no GPU found: Open MPI v4.1.4 on host memory · 12 s · 240
+ * records" */
+static void print_title(FILE *stream, const struct nw_screen *screen)
+{
+    const struct nw_context *context = &screen->run->context;
+    char elapsed[32];
+
+    fprintf(stream, "nodeworth %s · %d node%s × %d rank%s", screen->version, context->host_count,
+            context->host_count == 1 ? "" : "s",
+            context->host_count > 0 ? context->rank_count / context->host_count
+                                    : context->rank_count,
+            context->rank_count == context->host_count ? "" : "s");
+    print_machine(stream, context);
     fprintf(stream, " · %s · %zu records%s\n", nw_format_ns(elapsed, screen->elapsed_ns),
             screen->run->record_count, context->simulated ? " · SIMULATED, no measurement" : "");
 }
