@@ -16,9 +16,11 @@ enum { FINDINGS_SHOWN = 3 };
 static void print_machine(FILE *stream, const struct nw_context *context)
 {
     const struct nw_host *host = context->hosts;
-    const int library_length = (int)strcspn(context->library, ",("); /* without where it is */
     const bool gpus = host != NULL && host->gpu_count > 0;
+    int library_length = (int)strcspn(context->library, ",("); /* without where it is */
 
+    while (library_length > 0 && context->library[library_length - 1] == ' ')
+        library_length--;
     if (strcmp(context->backend, "nccl") == 0)
         fprintf(stream, " · %s · %.*s", context->gpu_model[0] != '\0' ? context->gpu_model : "GPUs",
                 library_length, context->library);
