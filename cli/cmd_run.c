@@ -63,6 +63,17 @@ static const struct habit {
     {.name = "json", .help = "one JSON object on standard output instead of the screen"},
 };
 
+/* Of bench alone: the local double's ranks, other files, and going on with a run. */
+static const char *const left_out[] = {"ranks", "hosts", "json-file", "resume", NULL};
+
+static bool is_left_out(const struct nw_option *row)
+{
+    for (size_t i = 0; row->name != NULL && left_out[i] != NULL; i++)
+        if (strcmp(row->name, left_out[i]) == 0)
+            return true;
+    return false;
+}
+
 static void adapt_row(struct nw_option *row, const struct habit *habit)
 {
     row->key = habit->key;
@@ -76,18 +87,20 @@ static size_t build_rows(struct nw_option rows[ROWS_MAX])
 {
     const size_t model = offsetof(struct options, model);
     size_t count = nw_cli_embed(rows, nw_model_options, nw_model_option_count, model, true);
-    struct nw_option *plan_rows;
 
     count += nw_cli_embed(rows + count, nw_price_options, nw_price_option_count, model, true);
     count +=
         nw_cli_embed(rows + count, quote_rows, sizeof quote_rows / sizeof *quote_rows, 0, true);
-    plan_rows = rows + count;
-    count += nw_cli_embed(plan_rows, nw_plan_rows, nw_plan_row_count,
-                          offsetof(struct options, plan), false);
-    for (size_t i = 0; i < nw_plan_row_count; i++)
+    for (size_t i = 0; i < nw_plan_row_count; i++) {
+        struct nw_option *row = rows + count;
+
+        if (is_left_out(&nw_plan_rows[i]))
+            continue;
+        count += nw_cli_embed(row, &nw_plan_rows[i], 1, offsetof(struct options, plan), false);
         for (size_t j = 0; j < sizeof quick / sizeof *quick; j++)
-            if (plan_rows[i].name != NULL && strcmp(plan_rows[i].name, quick[j].name) == 0)
-                adapt_row(&plan_rows[i], &quick[j]);
+            if (row->name != NULL && strcmp(row->name, quick[j].name) == 0)
+                adapt_row(row, &quick[j]);
+    }
     return count;
 }
 
@@ -109,7 +122,12 @@ struct session {
 static nw_rc open_files(struct session *session, const struct options *options)
 {
     if (options->plan.out_dir != NULL) {
-        snprintf(session->directory, sizeof session->directory, "%s", options->plan.out_dir);
+        if (strlen(options->plan.out_dir) >= sizeof session->directory)
+            return nw_fail(NW_EUSAGE,
+                           "option --out: the name of the directory is too long; "
+                           "accepted: up to %zu bytes",
+                           sizeof session->directory - 1);
+        strcpy(session->directory, options->plan.out_dir);
     } else {
         const time_t now = time(NULL);
         struct tm local;
@@ -171,8 +189,8 @@ struct verdict { /* owns everything but the strings */
     struct nw_model model;
     struct nw_steps steps;
     struct nw_decision decision;
-    bool audited, modelled;
-    char compute_note[256], job_problem[1024];
+    bool audited, modelled, host_compute;
+    char note[256], job_problem[1024];
 };
 
 static void free_verdict(struct verdict *verdict)
@@ -193,6 +211,12 @@ static void complete_request(struct session *session, const struct nw_context *c
     struct nw_model_request *request = &session->options.model;
     const struct nw_host *host = context->hosts;
 
+    if (strcmp(context->backend, "mpi") == 0 &&
+        (request->gpu != NULL || (host != NULL && host->gpu_count > 0)))
+        snprintf(
+            verdict->note, sizeof verdict->note,
+            "Communication below is that of host memory over MPI: no GPU's was measured, so the "
+            "times are not those of GPUs joined by NCCL.");
     if (request->tflops > 0 || request->gemm_tflops > 0 || request->gpu != NULL || host == NULL)
         return;
     if (host->gpu_count > 0 && host->gpu_model[0] != '\0') {
@@ -201,12 +225,13 @@ static void complete_request(struct session *session, const struct nw_context *c
     }
     if (!isfinite(session->host_flop_per_s))
         return;
+    verdict->host_compute = true;
     request->gemm_tflops = session->host_flop_per_s / 1e12;
     if (request->micro_batch == 0)
         request->micro_batch = 1;
     if (request->gpu_memory_bytes == 0 && host->rank_count > 0)
         request->gpu_memory_bytes = host->memory_bytes / (uint64_t)host->rank_count;
-    snprintf(verdict->compute_note, sizeof verdict->compute_note,
+    snprintf(verdict->note, sizeof verdict->note,
              "No GPU here: each rank is one CPU core, %.3g GFLOP/s of fp32 matrix products "
              "(measured now, all ranks at once), with its share of the host's memory. For a GPU: "
              "--gpu NAME or --tflops X.",
@@ -261,7 +286,8 @@ static nw_rc show(const struct session *session, const struct verdict *verdict)
         .steps = predicted ? &verdict->steps : NULL,
         .decision = predicted ? &verdict->decision : NULL,
         .job_problem = verdict->job_problem[0] != '\0' ? verdict->job_problem : NULL,
-        .compute_note = verdict->compute_note[0] != '\0' ? verdict->compute_note : NULL,
+        .note = verdict->note[0] != '\0' ? verdict->note : NULL,
+        .host_compute = verdict->host_compute,
         .report_path = session->report_path,
         .results_path = session->results_path,
     };
@@ -304,6 +330,7 @@ static nw_rc measure_host_rate(struct session *session, struct nw_comm *comm)
     const struct nw_model_request *request = &session->options.model;
     struct nw_stats rate;
     double *all;
+    nw_rc rc;
 
     session->host_flop_per_s = NAN;
     if (request->model == NULL || request->tflops > 0 || request->gemm_tflops > 0 ||
@@ -312,14 +339,14 @@ static nw_rc measure_host_rate(struct session *session, struct nw_comm *comm)
     nw_bench_status_write(session->status, nw_now_ns() + 60000000000ull,
                           "matrix products on the host");
     all = calloc((size_t)comm->rank_count, sizeof *all);
-    NW_TRY(nw_agree(comm, all == NULL ? nw_fail(NW_ENOMEM, "out of memory for the compute rates")
-                                      : nw_host_gemm_rate(HOST_RATE_BUDGET_NS, &rate)));
-    NW_TRY(comm->ops->exchange(comm, &rate.median, sizeof rate.median, all));
-    session->host_flop_per_s = all[0];
-    for (int rank = 1; rank < comm->rank_count; rank++)
-        session->host_flop_per_s = fmin(session->host_flop_per_s, all[rank]);
+    rc = nw_agree(comm, all == NULL ? nw_fail(NW_ENOMEM, "out of memory for the compute rates")
+                                    : nw_host_gemm_rate(HOST_RATE_BUDGET_NS, &rate));
+    if (rc == NW_OK)
+        rc = comm->ops->exchange(comm, &rate.median, sizeof rate.median, all);
+    for (int rank = 0; rc == NW_OK && rank < comm->rank_count; rank++)
+        session->host_flop_per_s = fmin(session->host_flop_per_s, all[rank]); /* of NAN and x: x */
     free(all);
-    return NW_OK;
+    return rc;
 }
 
 static nw_rc measure(struct session *session, struct nw_comm *comm)

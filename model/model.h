@@ -7,8 +7,8 @@
  *
  *     struct nw_model_request request;                     // option rows: model/request.h
  *     struct nw_model model;
- *     NW_TRY(nw_model_open(&request, &results, &model));   // job, platform, curves; borrows
- * results NW_TRY(nw_predict_all(&model, &steps));              // every strategy × node count
+ *     NW_TRY(nw_model_open(&request, &results, &model));   // job, platform, curves
+ *     NW_TRY(nw_predict_all(&model, &steps));              // every strategy × node count
  *     NW_TRY(nw_decide(&model, &decision));
  *     nw_report_predict(stdout, &model, &steps);           // report/model_text.h
  *     nw_report_decide(stdout, &model, &decision);

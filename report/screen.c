@@ -139,12 +139,12 @@ static nw_rc print_job(FILE *stream, const struct nw_screen *screen)
                 "Step of a job, second node: not asked (--model NAME; nodeworth list models)\n");
         return NW_OK;
     }
-    if (screen->compute_note != NULL) {
+    if (screen->host_compute)
         nw_report_training(stream, &screen->model->job);
-        nw_print_wrapped(stream, "", "", screen->compute_note);
-    } else {
+    else
         NW_TRY(nw_report_job(stream, screen->model));
-    }
+    if (screen->note != NULL)
+        nw_print_wrapped(stream, "", "", screen->note);
     NW_TRY(print_choices(stream, screen));
     fputc('\n', stream);
     nw_print_wrapped(

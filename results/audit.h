@@ -5,8 +5,9 @@
  * The audit owns its rows and findings; nw_audit_free leaves it empty.
  *
  *     struct nw_audit audit;
- *     NW_TRY(nw_audit_make(&(struct nw_audit_input){.quote = &quote, .results = &results},
- * &audit)); exit_code = nw_audit_exit_code(&audit);
+ *     const struct nw_audit_input input = {.quote = &quote, .results = &results};
+ *     NW_TRY(nw_audit_make(&input, &audit));
+ *     exit_code = nw_audit_exit_code(&audit);
  */
 #ifndef NW_RESULTS_AUDIT_H
 #define NW_RESULTS_AUDIT_H
