@@ -122,12 +122,7 @@ struct session {
 static nw_rc open_files(struct session *session, const struct options *options)
 {
     if (options->plan.out_dir != NULL) {
-        if (strlen(options->plan.out_dir) >= sizeof session->directory)
-            return nw_fail(NW_EUSAGE,
-                           "option --out: the name of the directory is too long; "
-                           "accepted: up to %zu bytes",
-                           sizeof session->directory - 1);
-        strcpy(session->directory, options->plan.out_dir);
+        strcpy(session->directory, options->plan.out_dir); /* check_inputs: it fits */
     } else {
         const time_t now = time(NULL);
         struct tm local;
@@ -434,7 +429,7 @@ static nw_rc check_job(const struct nw_model_request *request)
     return NW_OK;
 }
 
-/* A job or a quote that cannot be read is said before anything is measured. */
+/* Bad input is said before MPI starts and anything is measured. */
 static nw_rc check_inputs(struct session *session)
 {
     const struct options *options = &session->options;
@@ -444,6 +439,11 @@ static nw_rc check_inputs(struct session *session)
         return nw_fail(
             NW_EUSAGE,
             "option --backend: the local double is for bench; accepted: auto, mpi, nccl");
+    if (options->plan.out_dir != NULL && strlen(options->plan.out_dir) >= sizeof session->directory)
+        return nw_fail(
+            NW_EUSAGE,
+            "option --out: the name of the directory is too long; accepted: up to %zu bytes",
+            sizeof session->directory - 1);
     if (options->quote != NULL)
         NW_TRY(nw_quote_read(options->quote, &session->quote));
     return options->model.model != NULL ? check_job(&options->model) : NW_OK;
