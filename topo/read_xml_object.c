@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/units.h"
@@ -58,18 +59,41 @@ static nw_rc read_subtype(struct nw_reading *reading, const char *value,
     return NW_OK;
 }
 
+/* Hexadecimal fields after a pattern: a digit stands for a field of one to so many digits, every
+ * other character for itself. Behind the last field, or NULL. (sscanf's %x takes a sign and 0x,
+ * too:
+ * "-302" would become 4294966526.) */
+static const char *scan_hex(const char *text, const char *pattern, unsigned *fields)
+{
+    static const char hex[] = "0123456789abcdefABCDEF";
+
+    for (; *pattern != '\0'; pattern++) {
+        const size_t most = *pattern >= '1' && *pattern <= '8' ? (size_t)(*pattern - '0') : 0;
+        const size_t length = most > 0 ? strspn(text, hex) : 1;
+        char digits[9] = "";
+
+        if (most > 0 ? length == 0 || length > most : *text != *pattern)
+            return NULL;
+        if (most > 0) {
+            memcpy(digits, text, length);
+            *fields++ = (unsigned)strtoul(digits, NULL, 16);
+        }
+        text += length;
+    }
+    return text;
+}
+
 static nw_rc read_busid(struct nw_reading *reading, const char *value, struct nw_raw_object *object)
 {
-    unsigned domain, bus, device, function;
-    int used = 0;
+    unsigned at[4]; /* domain, bus, device, function */
+    const char *end = scan_hex(value, "8:2:2.1", at);
 
-    if (sscanf(value, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &used) != 4 ||
-        value[used] != '\0' || domain > 0xfffffff || device > 0x1f || function > 7)
+    if (end == NULL || *end != '\0' || at[0] > 0xfffffff || at[2] > 0x1f || at[3] > 7)
         return nw_reading_bad(reading, "pci_busid", value, "a PCI address like 0000:17:00.0");
-    object->domain = domain;
-    object->bus = bus;
-    object->device = device;
-    object->function = function;
+    object->domain = at[0];
+    object->bus = at[1];
+    object->device = at[2];
+    object->function = at[3];
     return NW_OK;
 }
 
@@ -77,13 +101,13 @@ static nw_rc read_busid(struct nw_reading *reading, const char *value, struct nw
 static nw_rc read_pci_type(struct nw_reading *reading, const char *value,
                            struct nw_raw_object *object)
 {
-    unsigned class_id, vendor, device;
+    unsigned ids[3]; /* class, vendor, device */
 
-    if (sscanf(value, "%4x [%4x:%4x]", &class_id, &vendor, &device) != 3)
+    if (scan_hex(value, "4 [4:4]", ids) == NULL)
         return nw_reading_bad(reading, "pci_type", value, "like 0302 [10de:2335] [10de:18bf] a1");
-    object->pci_class = class_id;
-    object->pci_vendor = vendor;
-    object->pci_device = device;
+    object->pci_class = ids[0];
+    object->pci_vendor = ids[1];
+    object->pci_device = ids[2];
     return NW_OK;
 }
 
@@ -111,14 +135,14 @@ static nw_rc read_bridge_type(struct nw_reading *reading, const char *value,
 static nw_rc read_bridge_pci(struct nw_reading *reading, const char *value,
                              struct nw_raw_object *object)
 {
-    unsigned domain, first, last;
+    unsigned range[3]; /* domain, first and last bus */
 
-    if (sscanf(value, "%8x:[%2x-%2x]", &domain, &first, &last) != 3 || domain > 0xfffffff)
+    if (scan_hex(value, "8:[2-2]", range) == NULL || range[0] > 0xfffffff)
         return nw_reading_bad(reading, "bridge_pci", value, "a range like 0000:[17-1b]");
     if (object->type != NW_RAW_HOST_BRIDGE)
         return NW_OK; /* the bridge's own address is in pci_busid */
-    object->domain = domain;
-    object->bus = first;
+    object->domain = range[0];
+    object->bus = range[1];
     return NW_OK;
 }
 
