@@ -25,7 +25,12 @@ struct nw_work { /* what is timed */
     nw_rc (*call)(const struct nw_work *work, uint64_t index);
     void (*fill)(const struct nw_work *work, uint64_t round);
     uint64_t (*check)(const struct nw_work *work, uint64_t round, struct nw_wrong *first_out);
-    bool result_stays; /* repeated calls give the same result in the same place: out of place */
+    /* NULL: by the host's clock, from a barrier until the calls are done. Else `calls` calls from
+     * the index-th on by the device's clock, all done on return: bench/gated.h. It meets the other
+     * ranks in a barrier of its own. */
+    nw_rc (*time)(const struct nw_work *work, uint64_t index, uint32_t calls, double *ns_out);
+    uint32_t calls_max; /* that `time` takes at once; 0: any number */
+    bool result_stays;  /* repeated calls give the same result in the same place: out of place */
 };
 
 struct nw_measure {

@@ -6,6 +6,8 @@
 
 #include "base/err.h"
 
+static const struct nw_gpu_state no_state = {NAN, NAN, NAN, NAN, NAN, -1};
+
 void nw_record_init(struct nw_record *record)
 {
     *record = (struct nw_record){
@@ -21,6 +23,14 @@ void nw_record_init(struct nw_record *record)
         .busbw_bytes_per_s = NAN,
         .ceiling_bytes_per_s = NAN,
         .wrong_elements = -1,
+        .expected_ns = NAN,
+        .flop_per_s = NAN,
+        .alone_ns = NAN,
+        .alone_flop_per_s = NAN,
+        .hidden_share = NAN,
+        .before = no_state,
+        .during = no_state,
+        .after = no_state,
         .rc = NW_OK,
     };
 }
@@ -57,13 +67,20 @@ nw_rc nw_record_copy(struct nw_record *to, const struct nw_record *from)
     return NW_OK;
 }
 
+bool nw_gpu_state_is_known(const struct nw_gpu_state *state)
+{
+    return isfinite(state->sm_clock_hz) || isfinite(state->power_w) ||
+           isfinite(state->temperature_c) || state->throttle >= 0;
+}
+
 bool nw_record_same_identity(const struct nw_record *a, const struct nw_record *b)
 {
     return strcmp(a->case_name, b->case_name) == 0 && strcmp(a->collective, b->collective) == 0 &&
-           strcmp(a->lane, b->lane) == 0 && strcmp(a->dtype, b->dtype) == 0 &&
-           strcmp(a->op, b->op) == 0 && a->root == b->root && a->rank_count == b->rank_count &&
-           a->host_count == b->host_count && a->bytes == b->bytes && a->in_place == b->in_place &&
-           a->peer_a == b->peer_a && a->peer_b == b->peer_b && a->piece_bytes == b->piece_bytes;
+           strcmp(a->lane, b->lane) == 0 && strcmp(a->features, b->features) == 0 &&
+           strcmp(a->dtype, b->dtype) == 0 && strcmp(a->op, b->op) == 0 && a->root == b->root &&
+           a->rank_count == b->rank_count && a->host_count == b->host_count &&
+           a->bytes == b->bytes && a->in_place == b->in_place && a->peer_a == b->peer_a &&
+           a->peer_b == b->peer_b && a->piece_bytes == b->piece_bytes;
 }
 
 void nw_context_init(struct nw_context *context)
@@ -81,6 +98,8 @@ void nw_context_free(struct nw_context *context)
     json_decref(context->plan);
     json_decref(context->topology);
     json_decref(context->binding);
+    json_decref(context->lanes);
+    json_decref(context->gpus);
     nw_findings_free(&context->findings);
     nw_context_init(context);
 }

@@ -17,6 +17,14 @@
 
 #define NW_SCHEMA_VERSION 1
 
+/* What the driver says of a GPU at one moment (NVML). Unknown is NAN, of throttle -1. */
+struct nw_gpu_state {
+    double sm_clock_hz, sm_max_clock_hz;
+    double power_w, power_limit_w;
+    double temperature_c;
+    int64_t throttle; /* bits of NW_THROTTLE_MAP (kernels/nvml_api.h) */
+};
+
 typedef enum {                    /* why sampling stopped */
                NW_STOP_UNKNOWN,   /* imported */
                NW_STOP_CONVERGED, /* the interval is within the wanted half width */
@@ -26,16 +34,21 @@ typedef enum {                    /* why sampling stopped */
 
 struct nw_record {
     /* identity: equal = comparable */
-    char case_name[24];         /* "coll" "pairs" "scaling" */
-    char collective[24];        /* "all_reduce"; pairs: "sendrecv" */
-    char lane[16];              /* "host" "local" "auto" "ring" …; imported: "auto" */
-    char dtype[16], op[16];     /* op "none" where there is no reduction */
-    int root;                   /* -1: not rooted */
+    char case_name[24];     /* "coll" "pairs" "scaling" "h2d" "d2h" "d2d" "p2p" "gemm" "overlap" */
+    char collective[24];    /* "all_reduce"; pairs: "sendrecv"; h2d, d2h, d2d, p2p: "copy"
+                               "copy_both" "read" "write" "latency"; gemm: "gemm" */
+    char lane[16];          /* "host" "local" "auto" "ring" …; imported: "auto"; of a device's
+                               copies: "ce" "sm" "staged"; of gemm: "own" "cublas" */
+    char features[64];      /* what the library was told to use besides: "graph,registered";
+                               "": nothing */
+    char dtype[16], op[16]; /* op "none" where there is no reduction */
+    int root;               /* -1: not rooted */
     int rank_count, host_count; /* host_count 0: unknown (imported excerpts); pairs: 2 ranks, on 1
                                    or 2 hosts */
     uint64_t bytes, count;
     bool in_place;
-    int peer_a, peer_b; /* pairs: ranks; else -1 */
+    int peer_a, peer_b; /* pairs, p2p: ranks (p2p: a writes to b); h2d, d2h, d2d, gemm: peer_a is
+                           the rank whose GPU it is; else -1 */
     char host_a[64], host_b[64];
     uint64_t piece_bytes; /* > 0: the size was moved in pieces of this many bytes (the remedy for a
                              falling curve) */
@@ -52,8 +65,17 @@ struct nw_record {
 
     double algbw_bytes_per_s, busbw_bytes_per_s; /* from the median; NAN with one rank or unknown */
     double ceiling_bytes_per_s;                  /* of the path, one way; NAN unknown */
-    int64_t wrong_elements;                      /* -1: not checked */
-    nw_rc rc;                                    /* NW_OK, or why there is no time */
+    double expected_ns; /* the library's own estimate of a call (ncclGroupSimulateEnd); NAN: none */
+    /* gemm and overlap; else NAN */
+    double flop_per_s;       /* of the matrix product, from the median; overlap: beside the
+                                collective */
+    double alone_ns;         /* overlap: a call without company */
+    double alone_flop_per_s; /* overlap: the matrix product without company */
+    double hidden_share; /* overlap: of the shorter of the two, how much of it disappeared, 0..1 */
+    struct nw_gpu_state before, during, after; /* gemm: of the GPU of peer_a; during: what was worst
+                                                  of all samples taken */
+    int64_t wrong_elements;                    /* -1: not checked */
+    nw_rc rc;                                  /* NW_OK, or why there is no time */
     struct nw_findings warnings;
     bool simulated;
     char source[256]; /* imported: "file:line"; "": measured here */
@@ -87,6 +109,9 @@ struct nw_context {
     json_t *plan;               /* object: the options in force; NULL */
     json_t *topology;           /* array: topology of each host (nw_topo_to_json); NULL */
     json_t *binding; /* array: each rank's CPUs as the kernel lists them, "0-3,8"; NULL */
+    json_t *lanes; /* array: {"name", "title", "environment", "left_out"}: the ways that were asked
+                      for, what each forces, and why one was not run; NULL */
+    json_t *gpus;  /* array, a rank each: {"model", "uuid", "pci", "driver", "library"}; NULL */
     struct nw_findings findings;
     double printed_average_bytes_per_s; /* nccl-tests' footer, kept, never used; NAN */
     bool complete;                      /* the run reached its end */
@@ -96,7 +121,9 @@ struct nw_context {
 void nw_record_init(struct nw_record *record); /* everything unknown */
 void nw_record_free(struct nw_record *record);
 nw_rc nw_record_copy(struct nw_record *to, const struct nw_record *from);
-/* Same case, collective, lane, dtype, op, root, ranks, hosts, bytes, place, peers, piece. */
+/* Same case, collective, lane, features, dtype, op, root, ranks, hosts, bytes, place, peers, piece.
+ */
+bool nw_gpu_state_is_known(const struct nw_gpu_state *state); /* anything of it */
 bool nw_record_same_identity(const struct nw_record *a, const struct nw_record *b);
 void nw_context_init(struct nw_context *context);
 void nw_context_free(struct nw_context *context);

@@ -63,6 +63,8 @@ struct nw_comm_ops {
     /* Of backends whose buffers are not in host memory; NULL: they are, and everything is done when
      * its call returns. Callers use the nw_comm_… functions below. Not collective. */
 
+    /* The stream that calls are queued on, for gates and marks around them. Borrowed. */
+    struct nw_stream *(*stream)(struct nw_comm *comm);
     /* Until all that was begun is done, also on the communicators split from this one. NW_ETIMEOUT,
      * NW_ELIB: the communicator is of no more use. A failure of fill, check, put and get shows here
      * at the latest. */
@@ -87,7 +89,7 @@ struct nw_comm {
     char (*host_names)[64];      /* host_count entries */
     char library[128];           /* "Open MPI v4.1.4, …" */
     char lane[16];               /* "host" "local" "auto" "ring" … */
-    const struct nw_dev *dev;    /* of the buffers; NULL: host memory. Borrowed */
+    struct nw_dev *dev;          /* of the buffers; NULL: host memory. Borrowed */
     char driver[64];             /* of the device; "": none or unknown */
     bool simulated;              /* a vendor's library is a double: no measurement of a machine */
     struct nw_findings findings; /* of opening it */

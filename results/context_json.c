@@ -59,6 +59,8 @@ static const struct part {
     {"plan", offsetof(struct nw_context, plan), JSON_OBJECT, "an object"},
     {"topology", offsetof(struct nw_context, topology), JSON_ARRAY, "an array"},
     {"binding", offsetof(struct nw_context, binding), JSON_ARRAY, "an array"},
+    {"lanes", offsetof(struct nw_context, lanes), JSON_ARRAY, "an array"},
+    {"gpus", offsetof(struct nw_context, gpus), JSON_ARRAY, "an array"},
 };
 enum { PART_COUNT = sizeof parts / sizeof parts[0] };
 

@@ -24,6 +24,7 @@ static const struct nw_line_field identity_rows[] = {
     TEXT("case", case_name, true),
     TEXT("collective", collective, true),
     TEXT("lane", lane, true),
+    TEXT("features", features, false),
     TEXT("dtype", dtype, true),
     TEXT("op", op, true),
     NUMBER("root", NW_FIELD_INT, root, 0),
@@ -57,6 +58,14 @@ static const struct nw_line_field result_rows[] = {
     NUMBER("algbw_bytes_per_s", NW_FIELD_REAL, algbw_bytes_per_s, 0),
     NUMBER("busbw_bytes_per_s", NW_FIELD_REAL, busbw_bytes_per_s, 0),
     NUMBER("ceiling_bytes_per_s", NW_FIELD_REAL, ceiling_bytes_per_s, 0),
+    NUMBER("expected_ns", NW_FIELD_REAL, expected_ns, 0),
+    NUMBER("flop_per_s", NW_FIELD_REAL, flop_per_s, 0),
+    NUMBER("alone_ns", NW_FIELD_REAL, alone_ns, 0),
+    NUMBER("alone_flop_per_s", NW_FIELD_REAL, alone_flop_per_s, 0),
+    {.key = "hidden_share",
+     .type = NW_FIELD_REAL,
+     .offset = offsetof(struct nw_record, hidden_share),
+     .max = 1},
     NUMBER("wrong_elements", NW_FIELD_I64, wrong_elements, 0),
     {.key = "simulated",
      .type = NW_FIELD_BOOL,
@@ -93,6 +102,28 @@ static const struct nw_line_field time_rows[] = {
      .max = 1e15},
 };
 
+#define STATE(json_key, field_type, member)                                                        \
+    {                                                                                              \
+        .key = (json_key), .type = (field_type), .offset = offsetof(struct nw_gpu_state, member)   \
+    }
+static const struct nw_line_field state_rows[] = {
+    STATE("sm_clock_hz", NW_FIELD_REAL, sm_clock_hz),
+    STATE("sm_max_clock_hz", NW_FIELD_REAL, sm_max_clock_hz),
+    STATE("power_w", NW_FIELD_REAL, power_w),
+    STATE("power_limit_w", NW_FIELD_REAL, power_limit_w),
+    STATE("temperature_c", NW_FIELD_REAL, temperature_c),
+    STATE("throttle", NW_FIELD_I64, throttle),
+};
+static const struct {
+    const char *key;
+    size_t offset;
+} states[] = {
+    {"before", offsetof(struct nw_record, before)},
+    {"during", offsetof(struct nw_record, during)},
+    {"after", offsetof(struct nw_record, after)},
+};
+enum { STATE_COUNT = sizeof states / sizeof states[0] };
+
 static const char *const stop_names[] = {
     [NW_STOP_UNKNOWN] = NULL,
     [NW_STOP_CONVERGED] = "converged",
@@ -123,6 +154,30 @@ static void write_time(struct nw_text *text, const struct nw_record *record)
     nw_text_put(text, "]");
 }
 
+/* "gpu_state": {"before": {…}, "during": {…}, "after": {…}}, of what is known. */
+static void write_states(struct nw_text *text, const struct nw_record *record)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < STATE_COUNT; i++) {
+        const struct nw_gpu_state *state = (const void *)((const char *)record + states[i].offset);
+
+        if (!nw_gpu_state_is_known(state))
+            continue;
+        if (!any) {
+            nw_text_key(text, "gpu_state");
+            nw_text_put(text, "{");
+        }
+        any = true;
+        nw_text_key(text, states[i].key);
+        nw_text_put(text, "{");
+        nw_fields_write(text, ROWS(state_rows), state);
+        nw_text_put(text, "}");
+    }
+    if (any)
+        nw_text_put(text, "}");
+}
+
 void nw_record_write(struct nw_text *text, const struct nw_record *record)
 {
     nw_text_put(text, "{");
@@ -139,6 +194,7 @@ void nw_record_write(struct nw_text *text, const struct nw_record *record)
     nw_text_key(text, "rc");
     nw_text_string(text, nw_rc_name(record->rc));
     nw_fields_write(text, ROWS(result_rows), record);
+    write_states(text, record);
     nw_text_key(text, "warnings");
     nw_findings_write(text, &record->warnings);
     nw_text_put(text, "}");
@@ -223,6 +279,26 @@ static nw_rc read_time(const json_t *json, const char *what, struct nw_record *r
     return samples == NULL ? NW_OK : read_samples(samples, what, record);
 }
 
+static nw_rc read_states(const json_t *json, const char *what, struct nw_record *record)
+{
+    const json_t *object = json_object_get(json, "gpu_state");
+    char where[600];
+
+    if (object == NULL)
+        return NW_OK;
+    if (!json_is_object(object))
+        return nw_fail(NW_EUSAGE, "%s: \"gpu_state\" is not an object", what);
+    for (size_t i = 0; i < STATE_COUNT; i++) {
+        const json_t *state = json_object_get(object, states[i].key);
+
+        if (state == NULL)
+            continue;
+        snprintf(where, sizeof where, "%s: gpu_state.%s", what, states[i].key);
+        NW_TRY(nw_fields_read(state, where, ROWS(state_rows), (char *)record + states[i].offset));
+    }
+    return NW_OK;
+}
+
 static nw_rc read_record(const json_t *json, const char *what, struct nw_record *record)
 {
     const char *kind = NULL;
@@ -235,6 +311,7 @@ static nw_rc read_record(const json_t *json, const char *what, struct nw_record 
     NW_TRY(read_stop(json, what, &record->stop));
     NW_TRY(read_rc(json, what, &record->rc));
     NW_TRY(nw_fields_read(json, what, ROWS(result_rows), record));
+    NW_TRY(read_states(json, what, record));
     const json_t *warnings = json_object_get(json, "warnings");
 
     return warnings == NULL ? NW_OK : nw_findings_read(warnings, what, &record->warnings);
