@@ -258,10 +258,22 @@ static int most_ranks_a_host(const struct nw_comm *comm)
     return most;
 }
 
+static double margin_ns(const struct nw_bench *bench)
+{
+    return bench->plan->timeout_ns > 0 ? bench->plan->timeout_ns : MARGIN_NS;
+}
+
+/* Out and back, all of a host's ranks through one wire. */
+static double call_deadline_ns(const struct nw_bench *bench, uint64_t bytes)
+{
+    return bench->plan->timeout_ns > 0
+               ? 0
+               : 2.0 * (double)bytes * most_ranks_a_host(bench->comm) / SLOWEST_BYTES_PER_S * 1e9;
+}
+
 struct nw_measure nw_bench_how(struct nw_bench *bench, uint64_t bytes, const char *title)
 {
     const struct nw_plan *plan = bench->plan;
-    const bool given = plan->timeout_ns > 0;
     const struct nw_measure how = {
         .comm = bench->comm,
         .group_count = 1,
@@ -274,15 +286,24 @@ struct nw_measure nw_bench_how(struct nw_bench *bench, uint64_t bytes, const cha
         .round = bench->round,
         .status = bench->events->status,
         .title = title,
-        .margin_ns = given ? plan->timeout_ns : MARGIN_NS,
-        /* out and back, all of a host's ranks through one wire */
-        .call_deadline_ns = given ? 0
-                                  : 2.0 * (double)bytes * most_ranks_a_host(bench->comm) /
-                                        SLOWEST_BYTES_PER_S * 1e9,
+        .margin_ns = margin_ns(bench),
+        .call_deadline_ns = call_deadline_ns(bench, bytes),
     };
 
     bench->round += (uint64_t)plan->check + 1;
     return how;
+}
+
+struct nw_gated nw_bench_gate(const struct nw_bench *bench, uint64_t bytes, uint32_t calls)
+{
+    return (struct nw_gated){
+        .comm = bench->comm,
+        .dev = bench->comm->dev,
+        .stream = bench->comm->ops->stream(bench->comm),
+        .start = bench->start,
+        .end = bench->end,
+        .timeout_ns = margin_ns(bench) + calls * call_deadline_ns(bench, bytes),
+    };
 }
 
 static nw_rc run_cases(struct nw_bench *bench)
@@ -387,6 +408,24 @@ static nw_rc verdict(struct nw_bench *bench)
     return share_decision(bench, &go);
 }
 
+static nw_rc open_marks(struct nw_bench *bench)
+{
+    struct nw_comm *comm = bench->comm;
+
+    if (comm->ops->stream == NULL)
+        return NW_OK;
+    NW_TRY(comm->dev->ops->mark_open(comm->dev, &bench->start));
+    return comm->dev->ops->mark_open(comm->dev, &bench->end);
+}
+
+static void close_marks(struct nw_bench *bench)
+{
+    if (bench->comm->ops->stream == NULL)
+        return;
+    bench->comm->dev->ops->mark_close(bench->start);
+    bench->comm->dev->ops->mark_close(bench->end);
+}
+
 nw_rc nw_bench_run(const struct nw_plan *plan, struct nw_comm *comm,
                    const struct nw_bench_events *events)
 {
@@ -397,6 +436,8 @@ nw_rc nw_bench_run(const struct nw_plan *plan, struct nw_comm *comm,
     if (rc == NW_OK)
         rc = nw_agree(comm, prepare(&bench));
     if (rc == NW_OK)
+        rc = nw_agree(comm, open_marks(&bench));
+    if (rc == NW_OK)
         rc = hand_out_context(&bench);
     bench.began_ns = nw_now_ns();
     if (rc == NW_OK)
@@ -405,6 +446,7 @@ nw_rc nw_bench_run(const struct nw_plan *plan, struct nw_comm *comm,
         rc = verdict(&bench);
     nw_bench_status_write(events->status, 0, "");
     free_buffers(&bench);
+    close_marks(&bench);
     free(bench.sizes);
     return rc;
 }

@@ -9,6 +9,7 @@
 #define NW_BENCH_CASE_H
 
 #include "bench/bench.h"
+#include "bench/gated.h"
 #include "bench/measure.h"
 
 struct nw_bench {
@@ -20,6 +21,7 @@ struct nw_bench {
     bool dry;
     char *send, *recv;               /* of the current series; NULL in a dry run */
     uint64_t send_bytes, recv_bytes; /* of the buffers; in a dry run what the largest unit needs */
+    struct nw_mark *start, *end;     /* on the communicator's stream; NULL: it has none */
     uint64_t round;                  /* next test pattern */
     nw_rc rc;                        /* rank 0: a callback failed; `text` says how */
     char text[1024];
@@ -70,6 +72,10 @@ void nw_bench_identity(const struct nw_bench *bench, const char *case_name,
                        struct nw_record *record_out);
 /* How to measure a unit of `bytes` a call; takes the test patterns it uses. */
 struct nw_measure nw_bench_how(struct nw_bench *bench, uint64_t bytes, const char *title);
+/* For work on the communicator's stream, where bench->start is not NULL: `calls` calls of `bytes`
+ * timed by the device (bench/gated.h). `queue`, `finish` and `user` are left to the caller; so is
+ * taking the stream away where this rank idles. */
+struct nw_gated nw_bench_gate(const struct nw_bench *bench, uint64_t bytes, uint32_t calls);
 
 /* The context of the run; complete on rank 0, elsewhere only what the rank itself knows. */
 nw_rc nw_env_gather(const struct nw_plan *plan, struct nw_comm *comm, const char *version,

@@ -30,6 +30,7 @@ struct pairs {
 
 struct swap_work {
     struct nw_work work; /* first */
+    const struct nw_bench *bench;
     struct nw_comm *comm;
     int peer; /* -1: idle */
     uint64_t *send, *recv;
@@ -50,6 +51,31 @@ static nw_rc swap_call(const struct nw_work *base, uint64_t index)
         return NW_OK;
     return work->comm->ops->swap(work->comm, work->peer, work->send, work->recv,
                                  work->word_count * WORD_BYTES);
+}
+
+static nw_rc swap_queue(void *user, uint64_t index)
+{
+    return swap_call(user, index);
+}
+
+static nw_rc swap_finish(void *user, double timeout_ns)
+{
+    const struct swap_work *work = user;
+
+    return nw_comm_finish(work->comm, timeout_ns);
+}
+
+static nw_rc swap_time(const struct nw_work *base, uint64_t index, uint32_t calls, double *ns_out)
+{
+    struct swap_work work = *(const struct swap_work *)base;
+    struct nw_gated gated = nw_bench_gate(work.bench, work.word_count * WORD_BYTES, calls);
+
+    gated.queue = swap_queue;
+    gated.finish = swap_finish;
+    gated.user = &work;
+    if (work.peer < 0)
+        gated.stream = NULL;
+    return nw_gated_time(&gated, index, calls, ns_out);
 }
 
 /* Buffers may lie on a device: patterns are made, and results looked at, this much at a time. */
@@ -155,7 +181,13 @@ static nw_rc measure_round(struct pairs *pairs, int round, uint64_t bytes, const
 {
     struct nw_bench *bench = pairs->bench;
     const struct swap_work work = {
-        .work = {.call = swap_call, .fill = swap_fill, .check = swap_check, .result_stays = true},
+        .work = {.call = swap_call,
+                 .fill = swap_fill,
+                 .check = swap_check,
+                 .time = bench->start != NULL ? swap_time : NULL,
+                 .calls_max = NW_GATED_CALLS_MAX,
+                 .result_stays = true},
+        .bench = bench,
         .comm = bench->comm,
         .peer = nw_round_peer(bench->comm->rank, round, bench->comm->rank_count),
         .send = (uint64_t *)(void *)bench->send,

@@ -3,7 +3,8 @@
  * The same algorithm runs on every rank. What a decision needs is exchanged first (a batch of
  * samples at a time), so all ranks decide alike and nobody commands. Before each sample stands a
  * barrier; a sample's time is the slowest rank's. The first call, which connects and touches, is a
- * verified one and is never timed; no time is kept when a checked call had a wrong element.
+ * verified one and is never timed; no time is kept when a checked call had a wrong element. Where
+ * the work has its own `time`, the first call still comes without it.
  *
  *     struct nw_measured measured;
  *     NW_TRY(nw_measure(&how, &work, &measured));        // collective over how.comm
@@ -29,7 +30,7 @@ struct nw_work { /* what is timed */
      * the index-th on by the device's clock, all done on return: bench/gated.h. It meets the other
      * ranks in a barrier of its own. */
     nw_rc (*time)(const struct nw_work *work, uint64_t index, uint32_t calls, double *ns_out);
-    uint32_t calls_max; /* that `time` takes at once; 0: any number */
+    uint32_t calls_max; /* that `time` takes at once, the same on all ranks; 0: any number */
     bool result_stays;  /* repeated calls give the same result in the same place: out of place */
 };
 

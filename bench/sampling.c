@@ -41,6 +41,8 @@ static uint32_t limit_calls(const struct nw_sampling_rules *rules)
 
     if (rules->fixed_calls > 0 && rules->fixed_calls / rules->min_samples < limit)
         limit = rules->fixed_calls / rules->min_samples;
+    if (rules->calls_max > 0 && rules->calls_max < limit)
+        limit = rules->calls_max;
     return limit > 0 ? (uint32_t)limit : 1;
 }
 

@@ -23,7 +23,10 @@
 #include "bench/record.h"
 
 /* A sample shorter than this measures the barrier: leaving it takes ranks 1 to 5 us apart on shared
- * memory (docs/measured.md), which must stay in the per cents. */
+ * memory (docs/measured.md), which must stay in the per cents. So it is on a device behind a gate:
+ * launches are not in the time and a mark's resolution (0.5 us) would allow less, but each rank
+ * opens its gate when it leaves the barrier, and the first one's clock runs while its work waits
+ * for the last one's. */
 #define NW_SAMPLE_MIN_NS 200e3
 #define NW_SAMPLES_MAX   512
 #define NW_BATCH_MAX     128
@@ -34,6 +37,7 @@ struct nw_sampling_rules {
     double stop_rel_ci;   /* wanted half width of the median's interval, relative */
     double budget_ns;     /* for the samples */
     uint64_t fixed_calls; /* exactly so many calls; 0: adaptive */
+    uint32_t calls_max;   /* of a sample; 0: NW_CALLS_MAX */
 };
 
 struct nw_sampling; /* owns its series */

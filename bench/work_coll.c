@@ -48,6 +48,29 @@ static nw_rc call_pieces(const struct nw_work *base, uint64_t index)
     return NW_OK;
 }
 
+static nw_rc queue_pieces(void *user, uint64_t index)
+{
+    return call_pieces(user, index);
+}
+
+static nw_rc finish_pieces(void *user, double timeout_ns)
+{
+    const struct nw_coll_work *work = user;
+
+    return nw_comm_finish(work->comm, timeout_ns);
+}
+
+static nw_rc time_pieces(const struct nw_work *base, uint64_t index, uint32_t calls, double *ns_out)
+{
+    struct nw_coll_work work = *(const struct nw_coll_work *)base;
+    struct nw_gated gated = nw_bench_gate(work.bench, work.bytes, calls);
+
+    gated.queue = queue_pieces;
+    gated.finish = finish_pieces;
+    gated.user = &work;
+    return nw_gated_time(&gated, index, calls, ns_out);
+}
+
 static void fill_pieces(const struct nw_work *base, uint64_t round)
 {
     const struct nw_coll_work *work = (const struct nw_coll_work *)base;
@@ -81,14 +104,24 @@ static uint64_t check_pieces(const struct nw_work *base, uint64_t round, struct 
 }
 
 /* What the pieces add up to: less than asked for, where the last one is too small to share out. */
-static uint64_t sum_of_pieces(struct nw_coll_work *work)
+static uint64_t sum_of_pieces(const struct nw_coll_work *work, uint64_t *count_out)
 {
     struct cursor at = {0};
     struct nw_call call;
 
-    while (next_piece(work, 0, &at, &call))
+    for (*count_out = 0; next_piece(work, 0, &at, &call); ++*count_out)
         continue;
     return at.done;
+}
+
+/* By the device's clock where the calls are queued on a stream. More pieces than fit behind a gate:
+ * by the host's, as so many last long beside a barrier. */
+static void set_time(struct nw_coll_work *work, uint64_t piece_count)
+{
+    if (work->bench->start == NULL || piece_count == 0 || piece_count > NW_GATED_CALLS_MAX)
+        return;
+    work->work.time = time_pieces;
+    work->work.calls_max = (uint32_t)(NW_GATED_CALLS_MAX / piece_count);
 }
 
 static void set_slots(struct nw_coll_work *work, const struct nw_bench *bench)
@@ -117,6 +150,7 @@ struct nw_coll_work nw_coll_work_of(const struct nw_bench *bench, struct nw_comm
                  .fill = fill_pieces,
                  .check = check_pieces,
                  .result_stays = !call->in_place},
+        .bench = bench,
         .comm = comm,
         .call = *call,
         .bytes = bytes,
@@ -125,8 +159,10 @@ struct nw_coll_work nw_coll_work_of(const struct nw_bench *bench, struct nw_comm
         .recv = bench->recv,
         .slot_count = 1,
     };
+    uint64_t piece_count;
 
-    work.bytes = sum_of_pieces(&work);
+    work.bytes = sum_of_pieces(&work, &piece_count);
+    set_time(&work, piece_count);
     set_slots(&work, bench);
     return work;
 }

@@ -7,6 +7,7 @@
 
 struct nw_coll_work {
     struct nw_work work; /* first: nw_measure hands this back */
+    const struct nw_bench *bench;
     struct nw_comm *comm;
     struct nw_call call;  /* coll, dtype, op, root, in_place; the rest is set for each piece */
     uint64_t bytes;       /* of all pieces together */

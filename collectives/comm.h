@@ -60,11 +60,20 @@ struct nw_comm_ops {
     /* Can this call run? Not collective. No: the sentence in nw_last_error() says why. */
     bool (*supports)(const struct nw_comm *comm, const struct nw_call *call);
 
+    /* Not collective, does not wait: tell all other ranks that group of calls number `generation`
+     * is given up; has one of them said so? NULL: the backend cannot, and they find out by waiting.
+     */
+    void (*alarm)(struct nw_comm *comm, int generation);
+    bool (*alarmed)(struct nw_comm *comm, int generation);
+
     /* Of backends whose buffers are not in host memory; NULL: they are, and everything is done when
      * its call returns. Callers use the nw_comm_… functions below. Not collective. */
 
     /* The stream that calls are queued on, for gates and marks around them. Borrowed. */
     struct nw_stream *(*stream)(struct nw_comm *comm);
+    /* The library's own estimate of a call that was made before, ns; NULL: it has none. Collective;
+     * nothing is run. NW_ENOTSUP: none for this call, or one rank. */
+    nw_rc (*expect)(struct nw_comm *comm, const struct nw_call *call, double *ns_out);
     /* Until all that was begun is done, also on the communicators split from this one. NW_ETIMEOUT,
      * NW_ELIB: the communicator is of no more use. A failure of fill, check, put and get shows here
      * at the latest. */

@@ -62,6 +62,8 @@ nw_rc nw_nccl_call(struct nw_comm *comm, const struct nw_call *call);
 nw_rc nw_nccl_swap(struct nw_comm *comm, int peer, const void *send, void *recv, uint64_t bytes);
 bool nw_nccl_supports(const struct nw_comm *comm, const struct nw_call *call);
 nw_rc nw_nccl_finish(struct nw_comm *comm, double timeout_ns);
+struct nw_stream *nw_nccl_stream(struct nw_comm *comm);
+nw_rc nw_nccl_expect(struct nw_comm *comm, const struct nw_call *call, double *ns_out);
 
 /* comm_nccl_data.c */
 nw_rc nw_nccl_alloc(struct nw_comm *comm, uint64_t bytes, void **buffer_out);

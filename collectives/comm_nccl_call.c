@@ -189,7 +189,7 @@ static nw_rc word(struct nccl_comm *comm, int code)
                         comm->base.rank_count);
 }
 
-nw_rc nw_nccl_call(struct nw_comm *base, const struct nw_call *call)
+static int queue(const struct queued *queued)
 {
     static int (*const functions[NW_COLL_COUNT])(const struct queued *) = {
         [NW_ALL_REDUCE] = all_reduce,
@@ -202,8 +202,22 @@ nw_rc nw_nccl_call(struct nw_comm *base, const struct nw_call *call)
         [NW_SCATTER] = scatter,
         [NW_SENDRECV] = sendrecv,
     };
+
+    return functions[queued->call->coll->id](queued);
+}
+
+/* Checks it, and has the communicator ready and named for failures. */
+static nw_rc prepare(struct nw_comm *base, const struct nw_call *call, struct queued *queued_out)
+{
     struct nccl_comm *comm = (struct nccl_comm *)base;
-    const struct queued queued = {
+    char size[32];
+
+    if (!nw_nccl_supports(base, call))
+        return nw_last_error()->rc;
+    snprintf(comm->last, sizeof comm->last, "%s of %s", call->coll->name,
+             nw_format_bytes(size, call->shape.bytes));
+    NW_TRY(enter(comm));
+    *queued_out = (struct queued){
         .nccl = comm->gpu->nccl,
         .handle = comm->handle,
         .stream = comm->gpu->handle,
@@ -215,16 +229,50 @@ nw_rc nw_nccl_call(struct nw_comm *base, const struct nw_call *call)
         .rank = base->rank,
         .rank_count = base->rank_count,
     };
-    char size[32];
+    return NW_OK;
+}
 
-    if (!nw_nccl_supports(base, call))
-        return nw_last_error()->rc;
-    snprintf(comm->last, sizeof comm->last, "%s of %s", call->coll->name,
-             nw_format_bytes(size, call->shape.bytes));
-    NW_TRY(enter(comm));
-    const int code = functions[call->coll->id](&queued);
+nw_rc nw_nccl_call(struct nw_comm *base, const struct nw_call *call)
+{
+    struct queued queued;
 
-    return code == NW_NCCL_SUCCESS ? NW_OK : word(comm, code);
+    NW_TRY(prepare(base, call, &queued));
+    const int code = queue(&queued);
+
+    return code == NW_NCCL_SUCCESS ? NW_OK : word((struct nccl_comm *)base, code);
+}
+
+/* A group of one call that is estimated in place of run: of several in a group the last one's
+ * estimate would stand (NCCL 2.22 to 2.28, enqueue.cc). One rank's calls never become a task. */
+nw_rc nw_nccl_expect(struct nw_comm *base, const struct nw_call *call, double *ns_out)
+{
+    struct nw_nccl_sim_info info = {.size = sizeof info,
+                                    .magic = NW_NCCL_SIM_INFO_MAGIC,
+                                    .version = NW_NCCL_SIM_INFO_VERSION,
+                                    .estimated_us = NW_NCCL_UNDEF_FLOAT};
+    struct queued queued;
+    int code, end;
+
+    if (((struct nccl_comm *)base)->gpu->nccl->group_simulate_end == NULL || base->rank_count < 2)
+        return nw_fail(NW_ENOTSUP, "no estimate by NCCL before 2.22.3, or of one rank");
+    NW_TRY(prepare(base, call, &queued));
+    code = queued.nccl->group_start();
+    if (code != NW_NCCL_SUCCESS)
+        return word((struct nccl_comm *)base, code);
+    code = queue(&queued);
+    end = queued.nccl->group_simulate_end(&info);
+    code = code != NW_NCCL_SUCCESS ? code : end;
+    if (code != NW_NCCL_SUCCESS)
+        return word((struct nccl_comm *)base, code);
+    if (!(info.estimated_us > 0))
+        return nw_fail(NW_ENOTSUP, "NCCL has no estimate of %s", call->coll->name);
+    *ns_out = (double)info.estimated_us * 1e3;
+    return NW_OK;
+}
+
+struct nw_stream *nw_nccl_stream(struct nw_comm *base)
+{
+    return ((struct nccl_comm *)base)->gpu->stream;
 }
 
 nw_rc nw_nccl_swap(struct nw_comm *base, int peer, const void *send, void *recv, uint64_t bytes)

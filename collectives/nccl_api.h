@@ -26,6 +26,16 @@ struct nw_nccl_id { /* ncclUniqueId: by value, 128 bytes in all versions */
     char bytes[128];
 };
 
+/* ncclSimInfo_t, since 2.22.3: the library copies `size` bytes, and takes what `version` had. */
+struct nw_nccl_sim_info {
+    size_t size;
+    unsigned int magic, version;
+    float estimated_us; /* NW_NCCL_UNDEF_FLOAT: no estimate */
+};
+#define NW_NCCL_SIM_INFO_MAGIC   0x74685283u
+#define NW_NCCL_SIM_INFO_VERSION 22203u
+#define NW_NCCL_UNDEF_FLOAT      (-1.0f)
+
 enum {
     NW_NCCL_SUCCESS = 0,
     NW_NCCL_IN_PROGRESS = 7, /* since 2.14; codes from 8 on have changed their meaning */
@@ -74,7 +84,8 @@ enum {
     X(recv, "ncclRecv", true, (void *recv, size_t count, int type, int peer, NW_NCCL_STREAM))      \
     X(alltoall, "ncclAlltoAll", false, (NW_NCCL_MOVE, NW_NCCL_STREAM))                             \
     X(gather, "ncclGather", false, (NW_NCCL_MOVE, int root, NW_NCCL_STREAM))                       \
-    X(scatter, "ncclScatter", false, (NW_NCCL_MOVE, int root, NW_NCCL_STREAM))
+    X(scatter, "ncclScatter", false, (NW_NCCL_MOVE, int root, NW_NCCL_STREAM))                     \
+    X(group_simulate_end, "ncclGroupSimulateEnd", false, (struct nw_nccl_sim_info * info))
 
 struct nw_nccl_api {
 #define X(member, symbol, required, arguments) nw_nccl_result(*member) arguments;
