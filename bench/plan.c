@@ -133,6 +133,46 @@ static nw_rc add_case(struct nw_plan *plan, const char *item)
                    nw_join_names(accepted, sizeof accepted, names));
 }
 
+static void add_lane_once(struct nw_plan *plan, const struct nw_lane *lane)
+{
+    for (size_t i = 0; i < plan->lane_count; i++)
+        if (plan->lanes[i] == lane)
+            return;
+    plan->lanes[plan->lane_count++] = lane;
+}
+
+static nw_rc add_lane(struct nw_plan *plan, const char *item)
+{
+    const char *names[NW_PLAN_LIST_MAX] = {NULL};
+    char accepted[256];
+    const bool all = strcmp(item, "all") == 0;
+
+    for (size_t i = 0; nw_lanes[i].name != NULL; i++) {
+        names[i] = nw_lanes[i].name;
+        if (all || strcmp(item, nw_lanes[i].name) == 0)
+            add_lane_once(plan, &nw_lanes[i]);
+    }
+    if (all || nw_lane_find(item) != NULL)
+        return NW_OK;
+    return nw_fail(NW_EUSAGE, "unknown lane \"%s\"; accepted: %s, all", item,
+                   nw_join_names(accepted, sizeof accepted, names));
+}
+
+static nw_rc resolve_lanes(struct nw_plan *plan)
+{
+    const bool nccl = strcmp(plan->backend, "nccl") == 0 || strcmp(plan->backend, "auto") == 0;
+
+    plan->lane_count = 0;
+    if (plan->lanes_text != NULL && !nccl)
+        return nw_fail(NW_EUSAGE,
+                       "option --lanes: lanes are ways of NCCL's, --backend %s has one way only; "
+                       "accepted with --backend nccl or auto",
+                       plan->backend);
+    return nccl ? for_each_item(plan, "--lanes",
+                                plan->lanes_text != NULL ? plan->lanes_text : "auto", add_lane)
+                : NW_OK;
+}
+
 static nw_rc resolve_sizes(struct nw_plan *plan)
 {
     char min[32], max[32];
@@ -190,6 +230,7 @@ nw_rc nw_plan_resolve(struct nw_plan *plan)
                    : strcmp(plan->place_text, "in") == 0 ? NW_PLACE_IN
                                                          : NW_PLACE_OUT | NW_PLACE_IN;
     NW_TRY(resolve_sizes(plan));
+    NW_TRY(resolve_lanes(plan));
     if (plan->json_file != NULL && plan->out_dir != NULL)
         return nw_fail(NW_EUSAGE, "options -J (--json-file) and --out both say where results go; "
                                   "give one of them");

@@ -17,6 +17,7 @@
 
 #include "base/option.h"
 #include "collectives/coll.h"
+#include "collectives/lane.h"
 
 #define NW_PLAN_LIST_MAX 32
 
@@ -45,7 +46,8 @@ struct nw_plan {
     uint64_t piece_bytes; /* 0: whole */
     uint64_t pair_bytes;
     const char *backend;
-    int ranks, hosts; /* backend local; 0: not given */
+    const char *lanes_text; /* NULL: not given */
+    int ranks, hosts;       /* backend local; 0: not given */
     /* where results go (the caller's business) */
     const char *json_file, *out_dir;
     bool resume, json;
@@ -57,7 +59,8 @@ struct nw_plan {
     const struct nw_coll *colls[NW_PLAN_LIST_MAX];
     nw_dtype dtypes[NW_PLAN_LIST_MAX];
     nw_redop ops[NW_PLAN_LIST_MAX];
-    size_t coll_count, dtype_count, op_count;
+    const struct nw_lane *lanes[NW_PLAN_LIST_MAX]; /* of backends nccl and auto; in their order */
+    size_t coll_count, dtype_count, op_count, lane_count;
 };
 
 extern const struct nw_option nw_plan_rows[];

@@ -191,6 +191,13 @@ const struct nw_option nw_plan_rows[] = {
      .fallback = "mpi",
      .help = "mpi: host memory, the ranks of an mpirun; nccl: the same with a GPU each; local: "
              "threads of this process, a double for trying out (mpi)"},
+    {.name = "lanes",
+     .argument = "LIST",
+     .type = NW_OPTION_TEXT,
+     FIELD(lanes_text),
+     .help =
+         "with NCCL, the ways to make the bytes go, one after the other: auto, nvlink, pcie, shm, "
+         "ring, tree, nvls, rdma, tcp, nogdr, or all that the machine has (auto)"},
     {.name = "ranks",
      .argument = "N",
      .type = NW_OPTION_INT,

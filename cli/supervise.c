@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/cli.h"
@@ -54,25 +55,6 @@ static void speak(const struct watch *watch, const char *what)
                where);
 }
 
-/* 'R' 'S' 'D' 'T' … of the child; '?' when it cannot be read. */
-static char child_state(pid_t child)
-{
-    char path[64], line[512];
-    const char *after_name;
-    FILE *file;
-    char state = '?';
-
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)child);
-    file = fopen(path, "r");
-    if (file == NULL)
-        return '?';
-    if (fgets(line, sizeof line, file) != NULL && (after_name = strrchr(line, ')')) != NULL &&
-        after_name[1] == ' ')
-        state = after_name[2];
-    fclose(file);
-    return state;
-}
-
 static int ended(const struct watch *watch, int status)
 {
     char text[128];
@@ -101,7 +83,7 @@ static bool gave_up(const struct watch *watch)
 
     if (deadline == 0 || now < deadline)
         return false;
-    state = child_state(watch->child);
+    state = nw_child_state(watch->child);
     if (state != 'T' && state != 't' && state != 'D' &&
         now < deadline + (watch->rank == 0 ? GRACE_RANK0_NS : GRACE_OTHERS_NS))
         return false;

@@ -57,6 +57,7 @@ struct nw_comm_ops {
      * NULL). */
     nw_rc (*split)(struct nw_comm *comm, int colour, struct nw_comm **comm_out);
     void (*close)(struct nw_comm *comm);
+    nw_rc (*end)(struct nw_comm *comm); /* nw_comm_end; NULL: nothing can hang */
     /* Can this call run? Not collective. No: the sentence in nw_last_error() says why. */
     bool (*supports)(const struct nw_comm *comm, const struct nw_call *call);
 
@@ -87,6 +88,17 @@ struct nw_comm_ops {
     void (*fill)(struct nw_comm *comm, const struct nw_call *call, uint64_t round);
     uint64_t (*check)(struct nw_comm *comm, const struct nw_call *call, uint64_t round,
                       struct nw_wrong *first_out);
+    /* Collective: a buffer of alloc's that calls will use again and again, to the library, as it was
+     * wished (nw_nccl_wish). NULL: nothing to do. */
+    nw_rc (*expose)(struct nw_comm *comm, void *buffer, uint64_t bytes);
+};
+
+/* A rank's GPU. Unknown is "" or -1. */
+struct nw_comm_gpu {
+    int index; /* nvidia-smi's; without NVML the process's own, which CUDA_VISIBLE_DEVICES renumbers */
+    char model[64], uuid[48], pci[16];
+    char driver[64];   /* "580.65.06, CUDA driver API 13.0" */
+    char library[128]; /* "NCCL 2.28.9 (/usr/lib/libnccl.so.2)" */
 };
 
 struct nw_comm {
@@ -100,6 +112,8 @@ struct nw_comm {
     char lane[16];               /* "host" "local" "auto" "ring" … */
     struct nw_dev *dev;          /* of the buffers; NULL: host memory. Borrowed */
     char driver[64];             /* of the device; "": none or unknown */
+    struct nw_comm_gpu *gpus;    /* rank_count entries; NULL: host memory */
+    char features[64];           /* nw_record.features of what is measured with it */
     bool simulated;              /* a vendor's library is a double: no measurement of a machine */
     struct nw_findings findings; /* of opening it */
     uint64_t (*now_ns)(void);    /* a double's clock; NULL: nw_now_ns */
@@ -129,13 +143,33 @@ nw_rc nw_comm_open_mpi(struct nw_comm **comm_out);
 nw_rc nw_comm_run_local(int rank_count, int host_count,
                         nw_rc (*body)(struct nw_comm *comm, void *argument), void *argument);
 
+/* What NCCL is asked to use besides, where library and machine have it; the rest is a finding. */
+enum {
+    NW_NCCL_GRAPH = 1,    /* the calls of a sample as one CUDA graph */
+    NW_NCCL_REGISTER = 2, /* buffers by ncclMemAlloc and ncclCommRegister (2.19) */
+    NW_NCCL_WINDOW = 4,   /* symmetric windows (2.27) */
+    NW_NCCL_CTAS = 8,     /* min_ctas and max_ctas (2.17) */
+};
+struct nw_nccl_wish {
+    unsigned features;
+    int min_ctas, max_ctas;
+};
+
 /* NCCL on one GPU a rank, over `bootstrap` (mpi), which passes the small things around and belongs
  * to the new communicator when it is open. Collective; the same answer on all ranks, unless NCCL
  * itself failed or did not answer in time (then the bootstrap is of no more use either). NW_ENODEV:
- * a rank has no GPU, driver or NCCL. NW_EUSAGE: more ranks than GPUs. */
-nw_rc nw_comm_open_nccl(struct nw_comm *bootstrap, double timeout_ns, struct nw_comm **comm_out);
+ * a rank has no GPU, driver or NCCL. NW_EUSAGE: more ranks than GPUs. `timeout_ns`: of the start, and
+ * of whatever NCCL does on the host later. */
+nw_rc nw_comm_open_nccl(struct nw_comm *bootstrap, double timeout_ns,
+                        const struct nw_nccl_wish *wish, struct nw_comm **comm_out);
 
+/* Before close, where ending can hang and somebody is there to hear of it; collective. NW_ETIMEOUT,
+ * NW_ELIB: other ranks may never come out of theirs. */
+nw_rc nw_comm_end(struct nw_comm *comm);
 void nw_comm_close(struct nw_comm *comm);
+/* "rank 3 on node1 (gpu 3, 0000:1b:00.0)"; without the GPU where there is none. */
+#define NW_COMM_RANK_TEXT 160
+const char *nw_comm_rank_text(const struct nw_comm *comm, int rank, char text[NW_COMM_RANK_TEXT]);
 /* What the backend has, else what is right for host memory. */
 nw_rc nw_comm_finish(struct nw_comm *comm, double timeout_ns);
 void *nw_comm_buffer(struct nw_comm *comm, uint64_t bytes); /* NULL: no memory, worded */

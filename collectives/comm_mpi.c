@@ -13,8 +13,14 @@
 #include "collectives/common.h"
 #include "collectives/mpi_kit.h"
 
+#define ALARM_TAG 7
+#define ALARM_MAX 32
+
 struct mpi_comm {
     struct nw_comm base;
+    int alarms[ALARM_MAX]; /* sent: MPI may still read them */
+    int alarm_count;
+    int heard; /* the highest generation that was given up; 0: none */
     MPI_Comm comm;
     struct nw_mpi_kit *kit;
 };
@@ -298,6 +304,39 @@ static nw_rc mpi_share(struct nw_comm *base, void *data, uint64_t bytes, int roo
     return code == MPI_SUCCESS ? NW_OK : fail(code, "sharing one rank's data");
 }
 
+/* Small messages leave at once; nobody waits for them to be read. */
+static void mpi_alarm(struct nw_comm *base, int generation)
+{
+    struct mpi_comm *comm = (struct mpi_comm *)base;
+    int *message;
+
+    if (comm->alarm_count == ALARM_MAX)
+        return;
+    message = &comm->alarms[comm->alarm_count++];
+    *message = generation;
+    for (int rank = 0; rank < base->rank_count; rank++) {
+        MPI_Request request;
+
+        if (rank != base->rank &&
+            MPI_Isend(message, 1, MPI_INT, rank, ALARM_TAG, comm->comm, &request) == MPI_SUCCESS)
+            MPI_Request_free(&request);
+    }
+}
+
+static bool mpi_alarmed(struct nw_comm *base, int generation)
+{
+    struct mpi_comm *comm = (struct mpi_comm *)base;
+    int there = 0, number;
+
+    while (MPI_Iprobe(MPI_ANY_SOURCE, ALARM_TAG, comm->comm, &there, MPI_STATUS_IGNORE) ==
+               MPI_SUCCESS &&
+           there &&
+           MPI_Recv(&number, 1, MPI_INT, MPI_ANY_SOURCE, ALARM_TAG, comm->comm,
+                    MPI_STATUS_IGNORE) == MPI_SUCCESS)
+        comm->heard = number > comm->heard ? number : comm->heard;
+    return comm->heard >= generation;
+}
+
 static void mpi_close(struct nw_comm *base)
 {
     struct mpi_comm *comm = (struct mpi_comm *)base;
@@ -380,6 +419,8 @@ static const struct nw_comm_ops mpi_ops = {
     .split = mpi_split,
     .close = mpi_close,
     .supports = mpi_supports,
+    .alarm = mpi_alarm,
+    .alarmed = mpi_alarmed,
 };
 
 nw_rc nw_comm_open_mpi(struct nw_comm **comm_out)
