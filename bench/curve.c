@@ -56,9 +56,15 @@ bool nw_curve_falls(const struct nw_curve *curve, struct nw_fall *fall_out)
     }
     if (fall.last.bytes < NW_FALL_BYTES_MIN || !is_fallen(&fall.last, &fall.best))
         return false;
-    for (size_t i = 0; i < curve->count; i++)
-        if (is_fallen(&curve->points[i], &fall.best))
-            insert_fallen(&fall, curve->points[i].bytes);
+    fall.widest = fall.best;
+    for (size_t i = 0; i < curve->count; i++) {
+        const struct nw_curve_point *point = &curve->points[i];
+
+        if (is_fallen(point, &fall.best))
+            insert_fallen(&fall, point->bytes);
+        if (point->bytes > fall.widest.bytes && point->busbw >= (1 - NW_FALL_REL) * fall.best.busbw)
+            fall.widest = *point;
+    }
     *fall_out = fall;
     return true;
 }

@@ -27,6 +27,7 @@ void nw_curve_add(struct nw_curve *curve, const struct nw_record *record);
 #define NW_FALL_SIZES_MAX 3
 struct nw_fall {
     struct nw_curve_point best, last;   /* the best, and the largest size */
+    struct nw_curve_point widest;       /* the largest size within NW_FALL_REL of the best */
     uint64_t fallen[NW_FALL_SIZES_MAX]; /* the largest sizes that are above the best in size
                                            and below it in bandwidth, descending */
     size_t fallen_count;

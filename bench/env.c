@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/io.h"
@@ -17,8 +18,9 @@
 extern char **environ;
 
 #define SMALL_FILE_BYTES (1u << 20)
-#define TOPOLOGY_BYTES   (1u << 20) /* of one host, as JSON text; a DGX takes some 60 KiB */
-#define VALUE_MAX        256        /* of an environment variable */
+#define TOPOLOGY_BYTES   (1u << 20)    /* of one host, as JSON text; a DGX takes some 60 KiB */
+#define VALUE_MAX        256           /* of an environment variable */
+#define SOURCE_DATE_MAX  253402300799u /* the last second with a year of four digits */
 
 static const char *const env_allowed[] = {"NCCL_", "OMPI_MCA_", "UCX_", "CUDA_VISIBLE_DEVICES",
                                           NULL};
@@ -295,13 +297,36 @@ static nw_rc tell_all(struct nw_comm *comm, const struct nw_topo *topo, struct a
     return rc;
 }
 
+/* Now, or what SOURCE_DATE_EPOCH says (reproducible-builds.org): then two runs with equal results
+ * write equal files. */
+static nw_rc tell_start(char started[32])
+{
+    const char *given = getenv("SOURCE_DATE_EPOCH");
+    uint64_t seconds;
+    time_t instant;
+    struct tm utc;
+
+    if (given == NULL || given[0] == '\0') {
+        nw_wall_clock_iso8601(started);
+        return NW_OK;
+    }
+    if (nw_parse_u64(given, 0, SOURCE_DATE_MAX, &seconds) != NW_OK)
+        return nw_fail(NW_EUSAGE,
+                       "SOURCE_DATE_EPOCH=%.40s; accepted: whole seconds since 1970, up to %llu",
+                       given, (unsigned long long)SOURCE_DATE_MAX);
+    instant = (time_t)seconds;
+    if (gmtime_r(&instant, &utc) == NULL || strftime(started, 32, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
+        started[0] = '\0';
+    return NW_OK;
+}
+
 static nw_rc fill_own(const struct nw_plan *plan, const struct nw_comm *comm, const char *version,
                       struct nw_context *context)
 {
     snprintf(context->tool, sizeof context->tool, "nodeworth");
     snprintf(context->tool_version, sizeof context->tool_version, "%s",
              version != NULL ? version : "");
-    nw_wall_clock_iso8601(context->started);
+    NW_TRY(tell_start(context->started));
     snprintf(context->backend, sizeof context->backend, "%s", comm->ops->name);
     snprintf(context->library, sizeof context->library, "%s", comm->library);
     context->rank_count = comm->rank_count;

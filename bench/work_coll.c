@@ -178,6 +178,15 @@ void nw_coll_work_buffers(const struct nw_coll_work *work, uint64_t *send_bytes_
     *recv_bytes_out = in_place && shape.recv_bytes < shape.send_bytes ? 0 : shape.recv_bytes;
 }
 
+struct nw_call nw_coll_work_call(const struct nw_coll_work *work)
+{
+    struct cursor at = {0};
+    struct nw_call call = work->call;
+
+    (void)next_piece(work, 0, &at, &call);
+    return call;
+}
+
 /* nw_variant.root where there is none; a call ignores it. */
 #define NO_ROOT 0
 

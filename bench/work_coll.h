@@ -26,6 +26,9 @@ struct nw_coll_work nw_coll_work_of(const struct nw_bench *bench, struct nw_comm
 void nw_coll_work_buffers(const struct nw_coll_work *work, uint64_t *send_bytes_out,
                           uint64_t *recv_bytes_out);
 
+/* Its first call, placed in the buffers. */
+struct nw_call nw_coll_work_call(const struct nw_coll_work *work);
+
 /* One way of calling a collective: what a table, or a curve, is about. */
 struct nw_variant {
     const struct nw_coll *coll;

@@ -242,8 +242,18 @@ nw_rc nw_nccl_call(struct nw_comm *base, const struct nw_call *call)
     return code == NW_NCCL_SUCCESS ? NW_OK : word((struct nccl_comm *)base, code);
 }
 
+/* Those that NCCL runs as collectives. The others are sends and receives inside, and one that is
+ * only simulated stays in its peer's queue, to be found there by the next real one: p2pTaskAppend
+ * in enqueue.cc and ncclGroupCommJoin in group.h, 2.22.3 to 2.30. They would have no estimate
+ * anyway. */
+static const bool has_estimate[NW_COLL_COUNT] = {
+    [NW_ALL_REDUCE] = true, [NW_ALL_GATHER] = true, [NW_REDUCE_SCATTER] = true,
+    [NW_BROADCAST] = true,  [NW_REDUCE] = true,
+};
+
 /* A group of one call that is estimated in place of run: of several in a group the last one's
- * estimate would stand (NCCL 2.22 to 2.28, enqueue.cc). One rank's calls never become a task. */
+ * estimate would stand (topoGetAlgoInfo in enqueue.cc). One rank's calls never become a task. Where
+ * the call needs a connection that is not there yet, it is made: the ranks wait for each other. */
 nw_rc nw_nccl_expect(struct nw_comm *base, const struct nw_call *call, double *ns_out)
 {
     struct nw_nccl_sim_info info = {.size = sizeof info,
@@ -253,8 +263,11 @@ nw_rc nw_nccl_expect(struct nw_comm *base, const struct nw_call *call, double *n
     struct queued queued;
     int code, end;
 
-    if (((struct nccl_comm *)base)->gpu->nccl->group_simulate_end == NULL || base->rank_count < 2)
-        return nw_fail(NW_ENOTSUP, "no estimate by NCCL before 2.22.3, or of one rank");
+    if (((struct nccl_comm *)base)->gpu->nccl->group_simulate_end == NULL || base->rank_count < 2 ||
+        !has_estimate[call->coll->id])
+        return nw_fail(NW_ENOTSUP,
+                       "NCCL has no estimate of %s over %d rank%s, or is older than 2.22.3",
+                       call->coll->name, base->rank_count, base->rank_count == 1 ? "" : "s");
     NW_TRY(prepare(base, call, &queued));
     code = queued.nccl->group_start();
     if (code != NW_NCCL_SUCCESS)
