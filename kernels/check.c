@@ -24,16 +24,18 @@ nw_rc nw_check_pattern(const struct nw_pattern *pattern)
 
 nw_rc nw_check_gemm(const struct nw_gemm *gemm)
 {
-    if (gemm->dtype != NW_HALF && gemm->dtype != NW_BFLOAT16)
-        return nw_fail(NW_EUSAGE, "matrix product of element type %d; accepted: half, bfloat16",
+    if (gemm->dtype != NW_HALF && gemm->dtype != NW_BFLOAT16 && gemm->dtype != NW_FLOAT8)
+        return nw_fail(NW_EUSAGE,
+                       "matrix product of element type %d; accepted: half, bfloat16, fp8 (e4m3)",
                        gemm->dtype);
+    const int tile_k = NW_GEMM_TILE_K_BYTES / (int)nw_gemm_element_bytes(gemm->dtype);
     if (gemm->m <= 0 || gemm->n <= 0 || gemm->k <= 0 || gemm->m % NW_GEMM_TILE_M ||
-        gemm->n % NW_GEMM_TILE_N || gemm->k % NW_GEMM_TILE_K)
+        gemm->n % NW_GEMM_TILE_N || gemm->k % tile_k)
         return nw_fail(NW_EUSAGE,
                        "matrix product of %d × %d × %d; accepted: multiples of %d × %d × %d",
-                       gemm->m, gemm->n, gemm->k, NW_GEMM_TILE_M, NW_GEMM_TILE_N, NW_GEMM_TILE_K);
-    /* 16 bytes at a time for the loads, 32 for the tensor cores' stores */
-    if (((uintptr_t)gemm->a | (uintptr_t)gemm->b | (uintptr_t)gemm->d) % 32)
-        return nw_fail(NW_EUSAGE, "matrix product: operands must be aligned to 32 bytes");
+                       gemm->m, gemm->n, gemm->k, NW_GEMM_TILE_M, NW_GEMM_TILE_N, tile_k);
+    /* 16 bytes at a time for the loads */
+    if (((uintptr_t)gemm->a | (uintptr_t)gemm->b | (uintptr_t)gemm->d) % 16)
+        return nw_fail(NW_EUSAGE, "matrix product: operands must be aligned to 16 bytes");
     return NW_OK;
 }

@@ -15,12 +15,9 @@ static const struct {
 #undef X
 };
 
-/* Of gemm.cu: a stage holds both tiles, rows padded by 8 elements of 2 bytes. */
-#define GEMM_STAGE_BYTES ((NW_GEMM_TILE_M + NW_GEMM_TILE_N) * (NW_GEMM_TILE_K + 8) * 2)
-
 static bool is_gemm(cuda_kernel id)
 {
-    return id == KERNEL_GEMM_HALF || id == KERNEL_GEMM_BFLOAT16;
+    return id == KERNEL_GEMM_HALF || id == KERNEL_GEMM_BFLOAT16 || id == KERNEL_GEMM_FLOAT8;
 }
 
 static nw_rc load_module(struct cuda_dev *dev, size_t which)
@@ -46,15 +43,15 @@ static nw_rc load_module(struct cuda_dev *dev, size_t which)
     return unfit ? NW_ENODEV : NW_ELIB;
 }
 
-/* Shared memory beyond 48 KiB must be asked for. Three stages where they fit (sm_80 and later),
+/* Shared memory beyond 48 KiB must be asked for. Four stages where they fit (sm_80 and later),
  * else two (sm_75). */
 static nw_rc prepare_gemm(struct cuda_dev *dev, struct CUfunc_st *function, bool *fits_out)
 {
     int limit = 0;
     nw_cu_result code = dev->cu->cuDeviceGetAttribute(
         &limit, NW_CU_ATTRIBUTE_SHARED_BYTES_PER_BLOCK_OPTIN, dev->device);
-    dev->gemm_stages = limit >= 3 * GEMM_STAGE_BYTES ? 3 : 2;
-    const int bytes = dev->gemm_stages * GEMM_STAGE_BYTES;
+    dev->gemm_stages = limit >= 4 * NW_GEMM_STAGE_BYTES ? 4 : 2;
+    const int bytes = dev->gemm_stages * NW_GEMM_STAGE_BYTES;
     *fits_out = limit >= bytes;
     if (code == NW_CU_SUCCESS && *fits_out)
         code =
@@ -69,8 +66,8 @@ static nw_rc load_kernel(struct cuda_dev *dev, cuda_kernel id, struct CUmod_st *
 {
     struct CUfunc_st *function;
     nw_cu_result code = dev->cu->cuModuleGetFunction(&function, module, kernels[id].name);
-    /* Not in the binary of chips before sm_80, which have no bfloat16 tensor cores. */
-    if (code != NW_CU_SUCCESS && id == KERNEL_GEMM_BFLOAT16)
+    /* A chip's binary has only the products that its tensor cores do (gemm.cu). */
+    if (code != NW_CU_SUCCESS && is_gemm(id))
         return NW_OK;
     bool fits = true;
     if (code == NW_CU_SUCCESS && is_gemm(id))
@@ -82,7 +79,7 @@ static nw_rc load_kernel(struct cuda_dev *dev, cuda_kernel id, struct CUmod_st *
     int local_bytes = 0, blocks = 0;
     if (code == NW_CU_SUCCESS)
         code = dev->cu->cuFuncGetAttribute(&local_bytes, NW_CU_FUNCTION_LOCAL_BYTES, function);
-    const size_t shared = is_gemm(id) ? (size_t)dev->gemm_stages * GEMM_STAGE_BYTES : 0;
+    const size_t shared = is_gemm(id) ? (size_t)dev->gemm_stages * NW_GEMM_STAGE_BYTES : 0;
     if (code == NW_CU_SUCCESS)
         code = dev->cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(
             &blocks, function, (int)kernels[id].threads, shared);
@@ -219,7 +216,9 @@ nw_rc nw_cuda_verify(struct nw_stream *stream, const void *buffer, uint64_t coun
 nw_rc nw_cuda_gemm(struct nw_stream *stream, const struct nw_gemm *gemm)
 {
     NW_TRY(nw_check_gemm(gemm));
-    const cuda_kernel id = gemm->dtype == NW_HALF ? KERNEL_GEMM_HALF : KERNEL_GEMM_BFLOAT16;
+    const cuda_kernel id = gemm->dtype == NW_HALF       ? KERNEL_GEMM_HALF
+                           : gemm->dtype == NW_BFLOAT16 ? KERNEL_GEMM_BFLOAT16
+                                                        : KERNEL_GEMM_FLOAT8;
     const uint64_t tiles =
         (uint64_t)(gemm->m / NW_GEMM_TILE_M) * (uint64_t)(gemm->n / NW_GEMM_TILE_N);
     if (tiles > INT32_MAX)
@@ -228,6 +227,6 @@ nw_rc nw_cuda_gemm(struct nw_stream *stream, const struct nw_gemm *gemm)
     struct nw_gemm copy = *gemm;
     int stages = stream->dev->gemm_stages;
     void *arguments[] = {&copy, &stages};
-    return launch(stream, id, (unsigned int)tiles, (unsigned int)(stages * GEMM_STAGE_BYTES),
+    return launch(stream, id, (unsigned int)tiles, (unsigned int)(stages * NW_GEMM_STAGE_BYTES),
                   arguments);
 }

@@ -29,7 +29,8 @@
     X(KERNEL_EXPLAIN_8, "pattern", "nw_kernel_explain_8", 1)                                       \
     X(KERNEL_GATE, "gate", "nw_kernel_gate", 1)                                                    \
     X(KERNEL_GEMM_HALF, "gemm", "nw_kernel_gemm_half", 256)                                        \
-    X(KERNEL_GEMM_BFLOAT16, "gemm", "nw_kernel_gemm_bfloat16", 256)
+    X(KERNEL_GEMM_BFLOAT16, "gemm", "nw_kernel_gemm_bfloat16", 256)                                \
+    X(KERNEL_GEMM_FLOAT8, "gemm", "nw_kernel_gemm_float8", 256)
 
 typedef enum {
 #define X(id, file, name, threads) id,

@@ -1,9 +1,23 @@
 #include "kernels/kernels.h"
 
+#include "kernels/float8.h"
 #include "kernels/half.h"
+
+const char *nw_gemm_dtype_name(int32_t dtype)
+{
+    return dtype == NW_HALF ? "half" : dtype == NW_BFLOAT16 ? "bfloat16" : "f8e4m3";
+}
+
+uint64_t nw_gemm_element_bytes(int32_t dtype)
+{
+    return dtype == NW_FLOAT8 ? 1 : 2;
+}
 
 static float element(const struct nw_gemm *gemm, const void *matrix, int64_t i)
 {
+    if (gemm->dtype == NW_FLOAT8)
+        return nw_float8_to_float(((const uint8_t *)matrix)[i]);
+
     const uint16_t bits = ((const uint16_t *)matrix)[i];
     return gemm->dtype == NW_HALF ? nw_half_to_float(bits) : nw_bfloat16_to_float(bits);
 }

@@ -52,12 +52,16 @@ struct nw_gemm {
     const void *a, *b;
     void *d;
     int32_t m, n, k;
-    int32_t dtype; /* NW_HALF or NW_BFLOAT16 */
+    int32_t dtype; /* NW_HALF, NW_BFLOAT16, NW_FLOAT8 */
 };
-/* The kernel's tile; sizes must be multiples. */
-#define NW_GEMM_TILE_M 128
-#define NW_GEMM_TILE_N 256
-#define NW_GEMM_TILE_K 32
+/* fp8, e4m3 (kernels/float8.h): an element type of matrix products only, so no row of nw_dtype. */
+#define NW_FLOAT8 NW_DTYPE_COUNT
+/* The kernel's tile; sizes must be multiples. Of k in bytes: 32 half or bfloat16, 64 fp8. */
+#define NW_GEMM_TILE_M       128
+#define NW_GEMM_TILE_N       256
+#define NW_GEMM_TILE_K_BYTES 64
+/* Shared memory of the kernel for each stage of k that is on its way. */
+#define NW_GEMM_STAGE_BYTES ((NW_GEMM_TILE_M + NW_GEMM_TILE_N) * NW_GEMM_TILE_K_BYTES)
 
 void nw_copy_host(void *to, const void *from, uint64_t bytes);
 /* *fold ^= the bytes, each shifted to its place in a 32-bit word: byte i goes to bits 8·(i mod 4).
@@ -76,6 +80,9 @@ void nw_verify_host(const void *buffer, uint64_t count, const struct nw_pattern 
 /* Waits for gate `ticket`, at most `timeout_ns`. */
 void nw_gate_host(struct nw_gate_state *state, uint32_t ticket, uint64_t timeout_ns);
 void nw_gemm_host(const struct nw_gemm *gemm);
+/* Of NW_HALF, NW_BFLOAT16, NW_FLOAT8. */
+const char *nw_gemm_dtype_name(int32_t dtype); /* "half" "bfloat16" "f8e4m3" */
+uint64_t nw_gemm_element_bytes(int32_t dtype);
 
 #define NW_VERDICT_CLEAN                                                                           \
     {                                                                                              \

@@ -406,17 +406,46 @@ static void kc_pattern(struct kc *kc)
 }
 
 /* Small integers: every partial sum is exact, so the order of the adds does not matter. */
-static void kc_gemm_case(struct kc *kc, nw_dtype dtype, int m, int n, int k)
+/* e4m3 by its definition; narrow looks for the nearest of all codes. */
+static float kc_float8(unsigned char code)
 {
-    struct kc_buffer a = kc_open(kc, (size_t)m * (size_t)k * 2, 60);
-    struct kc_buffer b = kc_open(kc, (size_t)n * (size_t)k * 2, 61);
+    const double fraction = (code & 7) / 8.0;
+    const int exponent = code >> 3 & 15;
+    const double magnitude =
+        exponent == 0 ? fraction * pow(2, -6) : (1 + fraction) * pow(2, exponent - 7);
+    return (float)(code & 0x80 ? -magnitude : magnitude);
+}
+
+static float kc_gemm_widen(int32_t dtype, const unsigned char *from)
+{
+    return dtype == NW_FLOAT8 ? kc_float8(*from) : kc_widen((nw_dtype)dtype, from);
+}
+
+static void kc_gemm_narrow(int32_t dtype, float value, unsigned char *to)
+{
+    if (dtype != NW_FLOAT8) {
+        kc_narrow((nw_dtype)dtype, value, to);
+        return;
+    }
+    *to = 0;
+    for (int code = 1; code < 256; code++)
+        if ((code & 0x7f) != 0x7f &&
+            fabsf(kc_float8((unsigned char)code) - value) < fabsf(kc_float8(*to) - value))
+            *to = (unsigned char)code;
+}
+
+static void kc_gemm_case(struct kc *kc, int32_t dtype, int m, int n, int k)
+{
+    const size_t size = nw_gemm_element_bytes(dtype);
+    struct kc_buffer a = kc_open(kc, (size_t)m * (size_t)k * size, 60);
+    struct kc_buffer b = kc_open(kc, (size_t)n * (size_t)k * size, 61);
     struct kc_buffer d = kc_open(kc, (size_t)m * (size_t)n * 4, 62);
     uint64_t state = (uint64_t)(m + n + k);
     for (size_t i = 0; i < (size_t)(m + n) * (size_t)k; i++) {
         unsigned char *to = i < (size_t)m * (size_t)k
-                                ? a.image + KC_MARGIN + 2 * i
-                                : b.image + KC_MARGIN + 2 * (i - (size_t)m * (size_t)k);
-        kc_narrow(dtype, (float)((int)(kc_random(&state) % 17) - 8), to);
+                                ? a.image + KC_MARGIN + size * i
+                                : b.image + KC_MARGIN + size * (i - (size_t)m * (size_t)k);
+        kc_gemm_narrow(dtype, (float)((int)(kc_random(&state) % 17) - 8), to);
     }
     const struct nw_gemm gemm = {.a = a.memory + KC_MARGIN,
                                  .b = b.memory + KC_MARGIN,
@@ -424,7 +453,7 @@ static void kc_gemm_case(struct kc *kc, nw_dtype dtype, int m, int n, int k)
                                  .m = m,
                                  .n = n,
                                  .k = k,
-                                 .dtype = (int32_t)dtype};
+                                 .dtype = dtype};
     KC_DO(kc, kc_upload(kc, &a));
     KC_DO(kc, kc_upload(kc, &b));
     KC_DO(kc, kc_upload(kc, &d));
@@ -437,17 +466,19 @@ static void kc_gemm_case(struct kc *kc, nw_dtype dtype, int m, int n, int k)
         for (int i = 0; i < m; i++)
             for (int j = 0; j < n; j++) {
                 double sum = 0;
-                for (int l = 0; l < k; l++)
-                    sum += (double)kc_widen(dtype, a.image + KC_MARGIN + 2 * (i * k + l)) *
-                           (double)kc_widen(dtype, b.image + KC_MARGIN + 2 * (j * k + l));
+                for (size_t l = 0; l < (size_t)k; l++)
+                    sum += (double)kc_gemm_widen(dtype, a.image + KC_MARGIN +
+                                                            size * ((size_t)(i * k) + l)) *
+                           (double)kc_gemm_widen(dtype, b.image + KC_MARGIN +
+                                                            size * ((size_t)(j * k) + l));
                 const float value = (float)sum;
                 memcpy(d.image + KC_MARGIN + 4 * (i * n + j), &value, sizeof value);
             }
         const size_t wrong = kc_compare(kc, &d);
         kc->checked++;
         if (wrong != SIZE_MAX)
-            KC_FAIL(kc, "product of %s %d × %d × %d: element %td is wrong", nw_dtype_name(dtype), m,
-                    n, k, ((ptrdiff_t)wrong - KC_MARGIN) / 4);
+            KC_FAIL(kc, "product of %s %d × %d × %d: element %td is wrong",
+                    nw_gemm_dtype_name(dtype), m, n, k, ((ptrdiff_t)wrong - KC_MARGIN) / 4);
     }
     kc_close(kc, &a);
     kc_close(kc, &b);
@@ -456,11 +487,12 @@ static void kc_gemm_case(struct kc *kc, nw_dtype dtype, int m, int n, int k)
 
 static void kc_gemm(struct kc *kc)
 {
-    static const nw_dtype types[] = {NW_HALF, NW_BFLOAT16};
+    static const int32_t types[] = {NW_HALF, NW_BFLOAT16, NW_FLOAT8};
     for (size_t t = 0; t < KC_COUNT(types); t++) {
-        kc_gemm_case(kc, types[t], 128, 256, 32);
-        kc_gemm_case(kc, types[t], 128, 256, 64);
-        kc_gemm_case(kc, types[t], 256, 512, 160);
+        const int tile_k = NW_GEMM_TILE_K_BYTES / (int)nw_gemm_element_bytes(types[t]);
+        kc_gemm_case(kc, types[t], 128, 256, tile_k);
+        kc_gemm_case(kc, types[t], 128, 256, 2 * tile_k);
+        kc_gemm_case(kc, types[t], 256, 512, 5 * tile_k); /* more stages than are in flight */
     }
 }
 

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <ucontext.h>
 
@@ -21,6 +22,8 @@ struct block {
     std::vector<ucontext_t> threads;
     std::vector<char> done;
     std::vector<emulator_pipeline> pipelines;
+    std::vector<emulator_lane> lanes[2]; // in turn: one is read while the other is written
+    std::vector<char> turn;
     const std::function<void()> *kernel;
     unsigned int current;
 };
@@ -76,6 +79,9 @@ void emulator_run(unsigned int blocks, unsigned int threads, size_t shared_bytes
         b.threads.resize(threads);
         b.done.assign(threads, 0);
         b.pipelines.resize(threads);
+        b.lanes[0].resize((threads + 31) / 32 * 32);
+        b.lanes[1].resize((threads + 31) / 32 * 32);
+        b.turn.assign(threads, 0);
         b.kernel = &kernel;
         running = &b;
         blockIdx.x = i;
@@ -90,6 +96,16 @@ void emulator_barrier()
 {
     block &b = *running;
     swapcontext(&b.threads[b.current], &b.scheduler);
+}
+
+const emulator_lane *emulator_share_warp(const void *mine, size_t bytes)
+{
+    block &b = *running;
+    const unsigned int t = b.current;
+    std::vector<emulator_lane> &lanes = b.lanes[(size_t)(b.turn[t] ^= 1)];
+    memcpy(lanes[t].bytes, mine, bytes);
+    emulator_barrier(); // of the whole block: the kernels that use this do so in all warps alike
+    return &lanes[t / 32 * 32];
 }
 
 emulator_pipeline &emulator_this_pipeline()

@@ -31,3 +31,10 @@ struct emulator_pipeline {
     size_t committed = 0;
 };
 emulator_pipeline &emulator_this_pipeline();
+
+// What the 32 lanes of the running thread's warp hold, when all have come here: `bytes` (at most
+// 64) of each. Valid until the thread's next call but one.
+struct emulator_lane {
+    unsigned char bytes[64];
+};
+const emulator_lane *emulator_share_warp(const void *mine, size_t bytes);

@@ -4,7 +4,7 @@
 // learnt from it, and the program refuses it without NW_ALLOW_SIMULATED=1.
 //
 //   EMULATE_GPUS=n          how many; default 2
-//   EMULATE_CAPABILITY=75   a Turing: 64 KiB of shared memory, no bfloat16 product; default 80
+//   EMULATE_CAPABILITY=75   a Turing: 64 KiB of shared memory, no bfloat16 product; default 89
 //   EMULATE_INIT=code       what cuInit answers
 //   EMULATE_LOAD=code       what cuModuleLoadDataEx answers
 #include <stdio.h>
@@ -58,7 +58,7 @@ static int gpu_count()
 
 static int capability()
 {
-    return setting("EMULATE_CAPABILITY", 80);
+    return setting("EMULATE_CAPABILITY", 89);
 }
 
 // ---- kernels: by name; the arguments are copied at the launch
@@ -89,13 +89,15 @@ void nw_kernel_write(void *, uint64_t, uint32_t);
 void nw_kernel_gate(nw_gate_state *, uint32_t, uint64_t);
 void nw_kernel_gemm_half(nw_gemm, int);
 void nw_kernel_gemm_bfloat16(nw_gemm, int);
+void nw_kernel_gemm_float8(nw_gemm, int);
 #define REDUCE(type) void nw_kernel_reduce_##type(void *, nw_reduce_inputs, uint64_t);
 #define PATTERN(bytes)                                                                             \
     void nw_kernel_fill_##bytes(void *, uint64_t, nw_pattern);                                     \
     void nw_kernel_verify_##bytes(const void *, uint64_t, nw_pattern, nw_verdict *);               \
     void nw_kernel_explain_##bytes(const void *, nw_pattern, nw_verdict *);
 REDUCE(float)
-REDUCE(int32) REDUCE(half) REDUCE(bfloat16) // clang-format off
+REDUCE(int32)
+REDUCE(half) REDUCE(bfloat16) // clang-format off
 PATTERN(1) PATTERN(2) PATTERN(4) PATTERN(8) // clang-format on
 }
 
@@ -117,6 +119,7 @@ static std::map<std::string, CUfunc_st> &kernel_table()
         ROW(nw_kernel_fill_4),       ROW(nw_kernel_verify_4),
         ROW(nw_kernel_explain_4),    ROW(nw_kernel_fill_8),
         ROW(nw_kernel_verify_8),     ROW(nw_kernel_explain_8),
+        ROW(nw_kernel_gemm_float8),
     };
     return table;
 }
@@ -453,7 +456,8 @@ EXPORT result cuModuleGetFunction(CUfunc_st **function, void *, const char *name
 {
     const auto found = kernel_table().find(name);
     if (found == kernel_table().end() ||
-        (capability() < 80 && strcmp(name, "nw_kernel_gemm_bfloat16") == 0))
+        (capability() < 80 && strcmp(name, "nw_kernel_gemm_bfloat16") == 0) ||
+        (capability() < 89 && strcmp(name, "nw_kernel_gemm_float8") == 0))
         return NOT_FOUND;
     *function = &found->second;
     return OK;

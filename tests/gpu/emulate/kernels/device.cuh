@@ -19,6 +19,9 @@
 struct uint2 {
     uint32_t x, y;
 };
+struct float2 {
+    float x, y;
+};
 struct uint4 {
     uint32_t x, y, z, w;
 };
