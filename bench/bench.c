@@ -325,55 +325,50 @@ static nw_rc check_same_plan(const struct nw_bench *bench)
                                                           "ranks with the same ones"));
 }
 
-/* A GPU refuses what does not fit, but late, in the middle of the run. */
-static nw_rc check_device_memory(const struct nw_bench *bench)
+/* What the plan with the sizes as they are comes to: measurements and buffers. */
+static nw_rc count_units(struct nw_bench *bench)
 {
-    const struct nw_comm *comm = bench->comm;
-    const double needed = (double)bench->send_bytes + (double)bench->recv_bytes;
-    char needed_text[32], free_text[32];
-    uint64_t free_bytes;
+    nw_rc rc;
 
-    NW_TRY(comm->ops->free_bytes(bench->comm, &free_bytes));
-    if (needed <= (double)free_bytes)
-        return NW_OK;
-    return nw_fail(NW_EUSAGE,
-                   "the largest size needs %s of GPU memory, %s of %s are free on %s; lower -e "
-                   "(--maxbytes)",
-                   nw_format_bytes(needed_text, (uint64_t)fmin(needed, 1.8e19)),
-                   nw_format_bytes(free_text, free_bytes), comm->dev->name,
-                   comm->host_names[comm->host_index]);
+    bench->total = bench->send_bytes = bench->recv_bytes = 0;
+    bench->total_weight = 0;
+    bench->dry = true;
+    rc = run_cases(bench);
+    bench->dry = false;
+    return rc;
 }
 
-/* Buffers that do not fit would not be refused but bring the out-of-memory killer. */
-static nw_rc check_memory(const struct nw_bench *bench)
+static nw_rc open_marks(struct nw_bench *bench)
 {
-    const struct nw_comm *comm = bench->comm;
-    const int here = comm->ops->simulated ? comm->rank_count : comm->local_count;
-    const uint64_t available = nw_env_available_bytes();
-    const double needed = (double)here * ((double)bench->send_bytes + (double)bench->recv_bytes);
-    char needed_text[32], available_text[32];
+    struct nw_comm *comm = bench->comm;
 
-    if (comm->ops->free_bytes != NULL)
-        return check_device_memory(bench);
-    if (available == 0 || needed <= (double)available)
+    if (comm->ops->stream == NULL)
         return NW_OK;
-    return nw_fail(NW_EUSAGE,
-                   "the largest size needs %s of memory for %d rank%s on %s, %s are free there; "
-                   "lower -e (--maxbytes)",
-                   nw_format_bytes(needed_text, (uint64_t)fmin(needed, 1.8e19)), here,
-                   here == 1 ? "" : "s", comm->host_names[comm->host_index],
-                   nw_format_bytes(available_text, available));
+    NW_TRY(comm->dev->ops->mark_open(comm->dev, &bench->start));
+    return comm->dev->ops->mark_open(comm->dev, &bench->end);
 }
 
 static nw_rc prepare(struct nw_bench *bench)
 {
-    NW_TRY(nw_plan_sizes(bench->plan, &bench->sizes, &bench->size_count));
-    bench->dry = true;
-    NW_TRY(run_cases(bench));
-    bench->dry = false;
+    nw_rc rc = nw_plan_sizes(bench->plan, &bench->sizes, &bench->size_count);
+
+    if (rc == NW_OK)
+        rc = count_units(bench);
+    NW_TRY(nw_agree(bench->comm, rc));
+    NW_TRY(nw_bench_fit(bench, count_units));
     if (bench->events->status != NULL)
         atomic_store(&bench->events->status->total, bench->total);
-    return check_memory(bench);
+    return nw_agree(bench->comm, open_marks(bench));
+}
+
+static void hand_out_findings(struct nw_bench *bench, const struct nw_findings *findings)
+{
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct nw_finding *finding = &findings->items[i];
+
+        nw_bench_finding(bench, finding->severity, finding->code, finding->where, finding->remedy,
+                         "%s", finding->text);
+    }
 }
 
 static nw_rc hand_out_context(struct nw_bench *bench)
@@ -387,12 +382,8 @@ static nw_rc hand_out_context(struct nw_bench *bench)
     if (bench->comm->rank == 0 && bench->events->on_context != NULL)
         keep_failure(bench, bench->events->on_context(bench->events->user, &context));
     nw_context_free(&context);
-    for (size_t i = 0; i < bench->comm->findings.count; i++) { /* of opening the communicator */
-        const struct nw_finding *finding = &bench->comm->findings.items[i];
-
-        nw_bench_finding(bench, finding->severity, finding->code, finding->where, finding->remedy,
-                         "%s", finding->text);
-    }
+    hand_out_findings(bench, &bench->comm->findings); /* of opening the communicator */
+    hand_out_findings(bench, &bench->notes);
     return NW_OK;
 }
 
@@ -406,16 +397,6 @@ static nw_rc verdict(struct nw_bench *bench)
     else if (bench->rc == NW_OK && bench->record_count == 0 && bench->comm->rank == 0)
         keep_failure(bench, nw_fail(NW_ENOTSUP, "nothing of the plan could be measured here"));
     return share_decision(bench, &go);
-}
-
-static nw_rc open_marks(struct nw_bench *bench)
-{
-    struct nw_comm *comm = bench->comm;
-
-    if (comm->ops->stream == NULL)
-        return NW_OK;
-    NW_TRY(comm->dev->ops->mark_open(comm->dev, &bench->start));
-    return comm->dev->ops->mark_open(comm->dev, &bench->end);
 }
 
 static void close_marks(struct nw_bench *bench)
@@ -434,9 +415,7 @@ nw_rc nw_bench_run(const struct nw_plan *plan, struct nw_comm *comm,
     nw_rc rc = check_same_plan(&bench);
 
     if (rc == NW_OK)
-        rc = nw_agree(comm, prepare(&bench));
-    if (rc == NW_OK)
-        rc = nw_agree(comm, open_marks(&bench));
+        rc = prepare(&bench);
     if (rc == NW_OK)
         rc = hand_out_context(&bench);
     bench.began_ns = nw_now_ns();
@@ -447,6 +426,7 @@ nw_rc nw_bench_run(const struct nw_plan *plan, struct nw_comm *comm,
     nw_bench_status_write(events->status, 0, "");
     free_buffers(&bench);
     close_marks(&bench);
+    nw_findings_free(&bench.notes);
     free(bench.sizes);
     return rc;
 }

@@ -23,6 +23,7 @@ struct nw_bench {
     uint64_t send_bytes, recv_bytes; /* of the buffers; in a dry run what the largest unit needs */
     struct nw_mark *start, *end;     /* on the communicator's stream; NULL: it has none */
     uint64_t round;                  /* next test pattern */
+    struct nw_findings notes;        /* made before the context is handed out */
     nw_rc rc;                        /* rank 0: a callback failed; `text` says how */
     char text[1024];
     bool wrong;          /* some data was wrong (complete on rank 0 only) */
@@ -77,6 +78,10 @@ struct nw_measure nw_bench_how(struct nw_bench *bench, uint64_t bytes, const cha
  * taking the stream away where this rank idles. */
 struct nw_gated nw_bench_gate(const struct nw_bench *bench, uint64_t bytes, uint32_t calls);
 
+/* Collective. Leaves sizes out that do not fit on the smallest GPU of all ranks, with a note;
+ * `count` counts the plan's buffers anew. NW_EUSAGE: nothing fits, or not into the host's memory.
+ */
+nw_rc nw_bench_fit(struct nw_bench *bench, nw_rc (*count)(struct nw_bench *bench));
 /* The context of the run; complete on rank 0, elsewhere only what the rank itself knows. */
 nw_rc nw_env_gather(const struct nw_plan *plan, struct nw_comm *comm, const char *version,
                     struct nw_context *context_out);
