@@ -67,7 +67,7 @@ static void run_copy(struct fk_op *op, struct CUstream_st *stream)
 {
     struct copy_op *o = (struct copy_op *)(void *)op->data;
     void *const to = fk_view(o->to, o->bytes, "a copy");
-    const void *const from = o->staged ? o->staged : fk_view(o->from, o->bytes, "a copy");
+    const void *const from = o->staged ? o->staged : fk_look(o->from, o->bytes, "a copy");
     if (o->bytes > 0 && to && from)
         memmove(to, from, o->bytes);
     else if (o->bytes > 0)

@@ -170,92 +170,57 @@ static double empty_us(const struct CUctx_st *context, void **arguments)
     return fk_gpu_of(context)->kernel_us;
 }
 
-static float *as_floats(const uint16_t *from, size_t count, int32_t dtype)
-{
-    float *to = malloc(count * sizeof *to);
-    for (size_t i = 0; to && i < count; i++) {
-        if (dtype == NW_HALF) {
-            _Float16 half;
-            memcpy(&half, &from[i], sizeof half);
-            to[i] = (float)half;
-        } else {
-            const uint32_t bits = (uint32_t)from[i] << 16;
-            memcpy(&to[i], &bits, sizeof bits);
-        }
-    }
-    return to;
-}
-
-/* As the twin, sums in the order of k, but fast enough for a matrix of a thousand. */
-static void multiply(float *d, const float *a, const float *b_by_row, const struct nw_gemm *gemm)
-{
-    const size_t n = (size_t)gemm->n, k = (size_t)gemm->k;
-    float *b = malloc(n * k * sizeof *b);
-    for (size_t j = 0; b && j < n; j++)
-        for (size_t l = 0; l < k; l++)
-            b[l * n + j] = b_by_row[j * k + l];
-    memset(d, 0, (size_t)gemm->m * n * sizeof *d);
-    for (size_t i = 0; b && i < (size_t)gemm->m; i++)
-        for (size_t l = 0; l < k; l++) {
-            const float factor = a[i * k + l];
-            float *restrict row = d + i * n;
-            const float *restrict column = b + l * n;
-            for (size_t j = 0; j < n; j++)
-                row[j] += factor * column[j];
-        }
-    free(b);
-}
-
 static bool gemm_body(void **arguments)
 {
     const struct nw_gemm gemm = ARGUMENT(struct nw_gemm, 0);
-    const size_t m = (size_t)gemm.m, n = (size_t)gemm.n, k = (size_t)gemm.k;
-    const uint16_t *a = fk_view(gemm.a, 2 * m * k, who), *b = fk_view(gemm.b, 2 * n * k, who);
-    float *d = fk_view(gemm.d, 4 * m * n, who);
-    if (!a || !b || !d)
-        return false;
-    float *wide_a = as_floats(a, m * k, gemm.dtype), *wide_b = as_floats(b, n * k, gemm.dtype);
-    if (wide_a && wide_b)
-        multiply(d, wide_a, wide_b, &gemm);
-    free(wide_a);
-    free(wide_b);
-    return true;
+    return fk_gemm_run(&gemm);
 }
 
-/* The tensor rate of the machine file, at the clock that the GPU holds. */
 static double gemm_us(const struct CUctx_st *context, void **arguments)
 {
     const struct nw_gemm gemm = ARGUMENT(struct nw_gemm, 0);
-    const struct fk_gpu *gpu = fk_gpu_of(context);
-    const double rate = gpu->tensor_flops * gpu->clock_mhz / gpu->max_clock_mhz;
-    return gpu->kernel_us + 2.0 * gemm.m * gemm.n * gemm.k / rate * 1e6;
+    return fk_gemm_us(context, &gemm, 1);
+}
+
+/* As gemm.cu: of those with fp8, the ones whose mma.sync has it. */
+static bool has_float8(int capability)
+{
+    return capability == 89 || capability >= 120;
 }
 
 #define P sizeof(void *)
 #define PATTERNS(bytes)                                                                            \
-    {"nw_kernel_fill_" #bytes, 3, {P, 8, sizeof(struct nw_pattern)}, fill_body, pattern_us, 0, 0}, \
+    {"nw_kernel_fill_" #bytes,                                                                     \
+     3,                                                                                            \
+     {P, 8, sizeof(struct nw_pattern)},                                                            \
+     fill_body,                                                                                    \
+     pattern_us,                                                                                   \
+     0,                                                                                            \
+     0,                                                                                            \
+     NULL},                                                                                        \
         {"nw_kernel_verify_" #bytes,                                                               \
          4,                                                                                        \
          {P, 8, sizeof(struct nw_pattern), P},                                                     \
          verify_body,                                                                              \
          pattern_us,                                                                               \
          0,                                                                                        \
-         0},                                                                                       \
+         0,                                                                                        \
+         NULL},                                                                                    \
     {                                                                                              \
         "nw_kernel_explain_" #bytes, 3, {P, sizeof(struct nw_pattern), P}, explain_body, empty_us, \
-            0, 0                                                                                   \
+            0, 0, NULL                                                                             \
     }
 #define REDUCES(type)                                                                              \
     {                                                                                              \
         "nw_kernel_reduce_" #type, 3, {P, sizeof(struct nw_reduce_inputs), 8}, reduce_##type,      \
-            reduce_##type##_us, 0, 0                                                               \
+            reduce_##type##_us, 0, 0, NULL                                                         \
     }
 #define GEMM sizeof(struct nw_gemm), sizeof(int32_t)
 
 const struct fk_kernel fk_kernels[] = {
-    {"nw_kernel_copy", 3, {P, P, 8}, copy_body, copy_us, 0, 0},
-    {"nw_kernel_read", 3, {P, 8, P}, read_body, one_way_us, 0, 0},
-    {"nw_kernel_write", 3, {P, 8, 4}, write_body, one_way_us, 0, 0},
+    {"nw_kernel_copy", 3, {P, P, 8}, copy_body, copy_us, 0, 0, NULL},
+    {"nw_kernel_read", 3, {P, 8, P}, read_body, one_way_us, 0, 0, NULL},
+    {"nw_kernel_write", 3, {P, 8, 4}, write_body, one_way_us, 0, 0, NULL},
     REDUCES(float),
     REDUCES(int32),
     REDUCES(half),
@@ -264,8 +229,9 @@ const struct fk_kernel fk_kernels[] = {
     PATTERNS(2),
     PATTERNS(4),
     PATTERNS(8),
-    {"nw_kernel_gate", 3, {P, 4, 8}, NULL, NULL, 0, true},
-    {"nw_kernel_gemm_half", 2, {GEMM}, gemm_body, gemm_us, 0, 0},
-    {"nw_kernel_gemm_bfloat16", 2, {GEMM}, gemm_body, gemm_us, 80, 0},
+    {"nw_kernel_gate", 3, {P, 4, 8}, NULL, NULL, 0, true, NULL},
+    {"nw_kernel_gemm_half", 2, {GEMM}, gemm_body, gemm_us, 0, 0, NULL},
+    {"nw_kernel_gemm_bfloat16", 2, {GEMM}, gemm_body, gemm_us, 80, 0, NULL},
+    {"nw_kernel_gemm_float8", 2, {GEMM}, gemm_body, gemm_us, 89, 0, has_float8},
 };
 const size_t fk_kernel_count = sizeof fk_kernels / sizeof *fk_kernels;

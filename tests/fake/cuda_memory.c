@@ -24,6 +24,8 @@ struct block {
     int ordinal, fd;
     bool registered;        /* cuMemHostRegister: the program's own memory */
     bool opened;            /* another process's */
+    bool shown;             /* to another process */
+    uint64_t writes;        /* how often somebody asked for a view to write through */
     unsigned char *touched; /* bit for each POISON_BYTES; NULL: all */
 };
 
@@ -95,7 +97,7 @@ static void touch(struct block *block, size_t from, size_t bytes)
     }
 }
 
-void *fk_view(const void *address, size_t bytes, const char *who)
+static void *view_of(const void *address, size_t bytes, const char *who, bool writes)
 {
     struct block *block;
     void *view = (void *)(uintptr_t)address;
@@ -112,9 +114,31 @@ void *fk_view(const void *address, size_t bytes, const char *who)
             touch(block, at, bytes);
             view = block->view + at;
         }
+        block->writes += writes;
     }
     pthread_mutex_unlock(&blocks_lock);
     return view;
+}
+
+void *fk_view(const void *address, size_t bytes, const char *who)
+{
+    return view_of(address, bytes, who, true);
+}
+
+const void *fk_look(const void *address, size_t bytes, const char *who)
+{
+    return view_of(address, bytes, who, false);
+}
+
+uint64_t fk_writes(const void *address)
+{
+    struct block *block;
+    pthread_mutex_lock(&blocks_lock);
+    search(address, &block);
+    const bool known = block && block->space == FK_DEVICE && !block->opened && !block->shown;
+    const uint64_t writes = known ? block->writes + 1 : 0;
+    pthread_mutex_unlock(&blocks_lock);
+    return writes;
 }
 
 static bool map_twice(struct block *block, int fd)
@@ -323,6 +347,7 @@ FK_EXPORT fk_result cuIpcGetMemHandle(void *handle_out, fk_ptr pointer)
     const bool can = block && block->space == FK_DEVICE && !block->opened;
     if (can) {
         touch(block, 0, block->mapped_bytes); /* the other process cannot know what is untouched */
+        block->shown = true;
         handle.pid = getpid();
         handle.fd = block->fd;
         handle.gpu = fk_context_at(block->ordinal)->gpu;

@@ -51,7 +51,8 @@ FK_EXPORT fk_result cuModuleGetFunction(struct CUfunc_st **function, struct CUmo
         return CU_INVALID_VALUE;
     for (size_t i = 0; i < fk_kernel_count; i++)
         if (strcmp(fk_kernels[i].name, name) == 0 &&
-            fk_gpu_of(context)->capability >= fk_kernels[i].capability) {
+            fk_gpu_of(context)->capability >= fk_kernels[i].capability &&
+            (!fk_kernels[i].has || fk_kernels[i].has(fk_gpu_of(context)->capability))) {
             *function = (struct CUfunc_st *)(uintptr_t)&fk_kernels[i];
             return CU_OK;
         }

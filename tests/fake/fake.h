@@ -67,6 +67,11 @@ struct fk_place fk_where(const void *address);
 /* Where the double reads and writes what is at `address` on a device; ordinary memory stays where
  * it is. NULL, with a message, when [address, + bytes) is not inside one allocation. */
 FK_EXPORT void *fk_view(const void *address, size_t bytes, const char *who);
+/* The same for somebody who only reads. */
+const void *fk_look(const void *address, size_t bytes, const char *who);
+/* Another number whenever the memory at `address` may have been written since; 0: unknown, as of
+ * memory that others write too. */
+uint64_t fk_writes(const void *address);
 
 /* cuda_stream.c */
 struct CUevent_st;
@@ -134,10 +139,18 @@ struct fk_kernel {
     bool (*body)(void **arguments);
     /* How long the GPU takes for it. */
     double (*us)(const struct CUctx_st *context, void **arguments);
-    int capability; /* the lowest that has it */
-    bool gate;      /* struct nw_gate_state *, uint32_t ticket, uint64_t timeout_ns */
+    int capability;              /* the lowest that has it */
+    bool gate;                   /* struct nw_gate_state *, uint32_t ticket, uint64_t timeout_ns */
+    bool (*has)(int capability); /* of those; NULL: all */
 };
 extern const struct fk_kernel fk_kernels[];
 extern const size_t fk_kernel_count;
+
+/* cuda_gemm.c: D = A · Bᵀ for the kernels and for cuBLAS' double. */
+struct nw_gemm;
+bool fk_gemm_run(const struct nw_gemm *gemm);
+/* 2mnk over the machine's tensor rate, which fp8 has twice, times `factor`, at the clock held. */
+double fk_gemm_us(const struct CUctx_st *context, const struct nw_gemm *gemm, double factor);
+FK_EXPORT fk_result fk_gemm_push_cublas(struct CUstream_st *stream, const struct nw_gemm *gemm);
 
 #endif

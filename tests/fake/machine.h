@@ -70,7 +70,7 @@ struct fk_gpu {
     int share; /* GPUs with the same number > 0 share `shared` bytes/s of PCIe */
     /* Times: of the copy engines, of kernels by memory and arithmetic. */
     struct fk_path h2d, d2h, pageable, d2d, p2p, staged;
-    double memory_efficiency, tensor_flops, kernel_us;
+    double memory_efficiency, tensor_flops, cublas_factor, kernel_us;
 };
 
 struct fk_machine {

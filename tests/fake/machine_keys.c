@@ -123,6 +123,7 @@ static void machine_key(struct fk_reader *reader, const char *key, const char *v
     X("share", share)                                                                              \
     X("memory_efficiency", memory_efficiency)                                                      \
     X("tensor", tensor_flops)                                                                      \
+    X("cublas", cublas_factor)                                                                     \
     X("kernel", kernel_us)
 #define GPU_PATHS(X)                                                                               \
     X("h2d", h2d)                                                                                  \
@@ -250,6 +251,8 @@ void fk_check_machine(struct fk_machine *machine, const char *path)
     for (int i = 0; i < machine->gpu_count; i++) {
         struct fk_gpu *gpu = &machine->gpus[i];
         gpu->bus = 0x11 + 0x10 * (i / 4) + i % 4;
+        if (gpu->cublas_factor <= 0)
+            gpu->cublas_factor = 1;
         const struct fk_path *paths[] = {&gpu->h2d, &gpu->d2h, &gpu->pageable,
                                          &gpu->d2d, &gpu->p2p, &gpu->staged};
         bool whole = gpu->name[0] && gpu->memory_bytes && gpu->sm_count > 0 &&
