@@ -280,6 +280,13 @@ static nw_rc merge_bindings(const struct nw_comm *comm, const struct about_rank 
     return rc;
 }
 
+static nw_rc merge(const struct nw_comm *comm, const struct about_rank *all,
+                   struct nw_context *context)
+{
+    NW_TRY(merge_hosts(comm, all, context));
+    return merge_bindings(comm, all, context);
+}
+
 static nw_rc tell_all(struct nw_comm *comm, const struct nw_topo *topo, struct about_rank *all,
                       struct nw_context *context)
 {
@@ -380,13 +387,12 @@ nw_rc nw_env_gather(const struct nw_plan *plan, struct nw_comm *comm, const char
             rc = tell_all(comm, topo, all, &context);
         nw_topo_free(topo);
     }
-    if (rc == NW_OK && comm->rank == 0) {
-        rc = merge_hosts(comm, all, &context);
-        if (rc == NW_OK)
-            rc = merge_bindings(comm, all, &context);
+    if (rc == NW_OK) {
+        if (comm->rank == 0)
+            rc = merge(comm, all, &context);
+        rc = nw_agree(comm, rc);
     }
     free(all);
-    rc = rc == NW_OK || comm->rank == 0 ? nw_agree(comm, rc) : rc;
     if (rc != NW_OK) {
         nw_context_free(&context);
         return rc;
