@@ -94,6 +94,23 @@ bool nw_call_is_valid(const struct nw_comm *comm, const struct nw_call *call)
     return true;
 }
 
+const char *nw_comm_rank_text(const struct nw_comm *comm, int rank, char text[NW_COMM_RANK_TEXT])
+{
+    const int length = snprintf(text, NW_COMM_RANK_TEXT, "rank %d on %s", rank,
+                                comm->host_names[comm->host_of_rank[rank]]);
+    const struct nw_comm_gpu *gpu = comm->gpus != NULL ? &comm->gpus[rank] : NULL;
+
+    if (gpu != NULL && gpu->pci[0] != '\0')
+        snprintf(text + length, NW_COMM_RANK_TEXT - (size_t)length, " (gpu %d, %s)", gpu->index,
+                 gpu->pci);
+    return text;
+}
+
+nw_rc nw_comm_end(struct nw_comm *comm)
+{
+    return comm->ops->end != NULL ? comm->ops->end(comm) : NW_OK;
+}
+
 void nw_comm_close(struct nw_comm *comm)
 {
     if (!comm)
@@ -102,13 +119,15 @@ void nw_comm_close(struct nw_comm *comm)
     comm->ops->close(comm);
 }
 
-nw_rc nw_comm_open_nccl(struct nw_comm *bootstrap, double timeout_ns, struct nw_comm **comm_out)
+nw_rc nw_comm_open_nccl(struct nw_comm *bootstrap, double timeout_ns,
+                        const struct nw_nccl_wish *wish, struct nw_comm **comm_out)
 {
 #ifdef NW_HAVE_NCCL
-    return nw_nccl_comm_open(bootstrap, timeout_ns, comm_out);
+    return nw_nccl_comm_open(bootstrap, timeout_ns, wish, comm_out);
 #else
     (void)bootstrap;
     (void)timeout_ns;
+    (void)wish;
     (void)comm_out;
     return nw_fail(NW_ENODEV,
                    "built without NCCL: there was no nvcc, or NW_CUDA or NW_NCCL is OFF");

@@ -88,14 +88,15 @@ struct nw_comm_ops {
     void (*fill)(struct nw_comm *comm, const struct nw_call *call, uint64_t round);
     uint64_t (*check)(struct nw_comm *comm, const struct nw_call *call, uint64_t round,
                       struct nw_wrong *first_out);
-    /* Collective: a buffer of alloc's that calls will use again and again, to the library, as it was
-     * wished (nw_nccl_wish). NULL: nothing to do. */
+    /* Collective: a buffer of alloc's that calls will use again and again, to the library, as it
+     * was wished (nw_nccl_wish). NULL: nothing to do. */
     nw_rc (*expose)(struct nw_comm *comm, void *buffer, uint64_t bytes);
 };
 
 /* A rank's GPU. Unknown is "" or -1. */
 struct nw_comm_gpu {
-    int index; /* nvidia-smi's; without NVML the process's own, which CUDA_VISIBLE_DEVICES renumbers */
+    int index; /* nvidia-smi's; without NVML the process's own, which CUDA_VISIBLE_DEVICES renumbers
+                */
     char model[64], uuid[48], pci[16];
     char driver[64];   /* "580.65.06, CUDA driver API 13.0" */
     char library[128]; /* "NCCL 2.28.9 (/usr/lib/libnccl.so.2)" */
@@ -158,8 +159,8 @@ struct nw_nccl_wish {
 /* NCCL on one GPU a rank, over `bootstrap` (mpi), which passes the small things around and belongs
  * to the new communicator when it is open. Collective; the same answer on all ranks, unless NCCL
  * itself failed or did not answer in time (then the bootstrap is of no more use either). NW_ENODEV:
- * a rank has no GPU, driver or NCCL. NW_EUSAGE: more ranks than GPUs. `timeout_ns`: of the start, and
- * of whatever NCCL does on the host later. */
+ * a rank has no GPU, driver or NCCL. NW_EUSAGE: more ranks than GPUs. `timeout_ns`: of the start,
+ * and of whatever NCCL does on the host later. */
 nw_rc nw_comm_open_nccl(struct nw_comm *bootstrap, double timeout_ns,
                         const struct nw_nccl_wish *wish, struct nw_comm **comm_out);
 

@@ -237,9 +237,7 @@ nw_rc nw_nccl_call(struct nw_comm *base, const struct nw_call *call)
     struct queued queued;
 
     NW_TRY(prepare(base, call, &queued));
-    const int code = queue(&queued);
-
-    return code == NW_NCCL_SUCCESS ? NW_OK : word((struct nccl_comm *)base, code);
+    return nw_nccl_settle((struct nccl_comm *)base, queue(&queued));
 }
 
 /* Those that NCCL runs as collectives. The others are sends and receives inside, and one that is
@@ -269,6 +267,7 @@ nw_rc nw_nccl_expect(struct nw_comm *base, const struct nw_call *call, double *n
                        "NCCL has no estimate of %s over %d rank%s, or is older than 2.22.3",
                        call->coll->name, base->rank_count, base->rank_count == 1 ? "" : "s");
     NW_TRY(prepare(base, call, &queued));
+    NW_TRY(nw_nccl_estimator((struct nccl_comm *)base, &queued.handle));
     code = queued.nccl->group_start();
     if (code != NW_NCCL_SUCCESS)
         return word((struct nccl_comm *)base, code);
@@ -303,8 +302,7 @@ nw_rc nw_nccl_swap(struct nw_comm *base, int peer, const void *send, void *recv,
     if (code == NW_NCCL_SUCCESS)
         code = nccl->recv(recv, bytes, NW_NCCL_INT8, peer, comm->handle, comm->gpu->handle);
     end = nccl->group_end();
-    code = code != NW_NCCL_SUCCESS ? code : end;
-    return code == NW_NCCL_SUCCESS ? NW_OK : word(comm, code);
+    return nw_nccl_settle(comm, code != NW_NCCL_SUCCESS ? code : end);
 }
 
 /* ---- waiting ------------------------------------------------------------------------------------
@@ -331,17 +329,6 @@ static nw_rc ask_for_errors(struct nccl_gpu *gpu)
             return word(comm, error);
     }
     return NW_OK;
-}
-
-/* Keeps the failure's words. */
-static void give_up(struct nccl_gpu *gpu)
-{
-    gpu->given_up = true;
-    for (struct nccl_comm *comm = gpu->comms; comm != NULL; comm = comm->next) {
-        if (comm->handle != NULL)
-            gpu->nccl->comm_abort(comm->handle);
-        comm->handle = NULL;
-    }
 }
 
 static nw_rc wait_for_stream(struct nccl_comm *comm, double timeout_ns)
@@ -377,11 +364,7 @@ nw_rc nw_nccl_finish(struct nw_comm *base, double timeout_ns)
         return nw_fail_at(gpu->failed.rc == NW_ETIMEOUT ? NW_ETIMEOUT : NW_ELIB, gpu->failed.lib,
                           gpu->failed.lib_code, gpu->failed.where, "%s", gpu->failed.text);
     rc = wait_for_stream(comm, timeout_ns);
-    if (rc != NW_OK) {
-        const struct nw_err error = *nw_last_error();
-
-        give_up(gpu);
-        return nw_fail_at(rc, error.lib, error.lib_code, error.where, "%s", error.text);
-    }
-    return ask_for_errors(gpu);
+    if (rc != NW_OK)
+        nw_nccl_give_up(gpu);
+    return rc != NW_OK ? rc : ask_for_errors(gpu);
 }

@@ -12,21 +12,6 @@ static struct nccl_gpu *gpu_of(struct nw_comm *base)
     return ((struct nccl_comm *)base)->gpu;
 }
 
-nw_rc nw_nccl_alloc(struct nw_comm *base, uint64_t bytes, void **buffer_out)
-{
-    struct nccl_gpu *gpu = gpu_of(base);
-
-    return gpu->dev->ops->alloc(gpu->dev, NW_SPACE_DEVICE, bytes, buffer_out);
-}
-
-void nw_nccl_free(struct nw_comm *base, void *buffer)
-{
-    struct nccl_gpu *gpu = gpu_of(base);
-
-    if (!gpu->given_up) /* else a kernel may still stand on it; it ends with the process */
-        gpu->dev->ops->free(gpu->dev, NW_SPACE_DEVICE, buffer);
-}
-
 nw_rc nw_nccl_free_bytes(struct nw_comm *base, uint64_t *bytes_out)
 {
     struct nccl_gpu *gpu = gpu_of(base);

@@ -19,12 +19,30 @@
 #include "base/err.h"
 
 struct ncclComm;
+struct ncclWindow_vidmem;
 struct CUstream_st;
 
-typedef int nw_nccl_result;
+typedef int nw_nccl_result; /* NCCL's enums, as they are passed */
+typedef int nw_nccl_type;
+typedef int nw_nccl_op;
 struct nw_nccl_id { /* ncclUniqueId: by value, 128 bytes in all versions */
     char bytes[128];
 };
+
+/* ncclConfig_t as of 2.17; later versions append to it, and fill up what a caller says to be older.
+ * 2.14 to 2.16 end after `blocking`, and take no NW_NCCL_UNSET for it. */
+struct nw_nccl_config {
+    size_t size; /* of as much as is filled */
+    unsigned int magic, version;
+    int blocking;                             /* 0 or 1 */
+    int cga_cluster_size, min_ctas, max_ctas; /* the last two: both or neither, see NW_NCCL_UNSET */
+    const char *net_name;
+};
+#define NW_NCCL_CONFIG_MAGIC   0xcafebeefu
+#define NW_NCCL_CONFIG_2_14    offsetof(struct nw_nccl_config, cga_cluster_size)
+#define NW_NCCL_UNSET          INT_MIN
+#define NW_NCCL_WINDOW_ALIGN   4096u
+#define NW_NCCL_SPLIT_NOCOLOUR (-1)
 
 /* ncclSimInfo_t, since 2.22.3: the library copies `size` bytes, and takes what `version` had. */
 struct nw_nccl_sim_info {
@@ -56,11 +74,13 @@ enum {
     NW_NCCL_FLOAT32,
     NW_NCCL_FLOAT64,
     NW_NCCL_BFLOAT16,
+
+    NW_NCCL_WINDOW_SYMMETRIC = 1, /* NCCL_WIN_COLL_SYMMETRIC */
 };
 
 #define NW_NCCL_STREAM struct ncclComm *comm, struct CUstream_st *stream
-#define NW_NCCL_REDUCE const void *send, void *recv, size_t count, int type, int op
-#define NW_NCCL_MOVE   const void *send, void *recv, size_t count, int type
+#define NW_NCCL_REDUCE const void *send, void *recv, size_t count, nw_nccl_type type, nw_nccl_op op
+#define NW_NCCL_MOVE   const void *send, void *recv, size_t count, nw_nccl_type type
 
 /* X(member, symbol, required, arguments) */
 #define NW_NCCL_API_MAP(X)                                                                         \
@@ -80,11 +100,29 @@ enum {
     X(broadcast, "ncclBroadcast", true, (NW_NCCL_MOVE, int root, NW_NCCL_STREAM))                  \
     X(reduce, "ncclReduce", true, (NW_NCCL_REDUCE, int root, NW_NCCL_STREAM))                      \
     X(send, "ncclSend", true,                                                                      \
-      (const void *send, size_t count, int type, int peer, NW_NCCL_STREAM))                        \
-    X(recv, "ncclRecv", true, (void *recv, size_t count, int type, int peer, NW_NCCL_STREAM))      \
+      (const void *send, size_t count, nw_nccl_type type, int peer, NW_NCCL_STREAM))               \
+    X(recv, "ncclRecv", true,                                                                      \
+      (void *recv, size_t count, nw_nccl_type type, int peer, NW_NCCL_STREAM))                     \
     X(alltoall, "ncclAlltoAll", false, (NW_NCCL_MOVE, NW_NCCL_STREAM))                             \
     X(gather, "ncclGather", false, (NW_NCCL_MOVE, int root, NW_NCCL_STREAM))                       \
     X(scatter, "ncclScatter", false, (NW_NCCL_MOVE, int root, NW_NCCL_STREAM))                     \
+    X(comm_init_rank_config, "ncclCommInitRankConfig", false,                                      \
+      (struct ncclComm * *comm, int rank_count, struct nw_nccl_id id, int rank,                    \
+       struct nw_nccl_config *config))                                                             \
+    X(comm_finalize, "ncclCommFinalize", false, (struct ncclComm * comm))                          \
+    X(comm_split, "ncclCommSplit", false,                                                          \
+      (struct ncclComm * comm, int colour, int key, struct ncclComm **other,                       \
+       struct nw_nccl_config *config))                                                             \
+    X(mem_alloc, "ncclMemAlloc", false, (void **memory, size_t bytes))                             \
+    X(mem_free, "ncclMemFree", false, (void *memory))                                              \
+    X(comm_register, "ncclCommRegister", false,                                                    \
+      (struct ncclComm * comm, void *buffer, size_t bytes, void **handle))                         \
+    X(comm_deregister, "ncclCommDeregister", false, (struct ncclComm * comm, void *handle))        \
+    X(window_register, "ncclCommWindowRegister", false,                                            \
+      (struct ncclComm * comm, void *buffer, size_t bytes, struct ncclWindow_vidmem **window,      \
+       int flags))                                                                                 \
+    X(window_deregister, "ncclCommWindowDeregister", false,                                        \
+      (struct ncclComm * comm, struct ncclWindow_vidmem * window))                                 \
     X(group_simulate_end, "ncclGroupSimulateEnd", false, (struct nw_nccl_sim_info * info))
 
 struct nw_nccl_api {

@@ -28,6 +28,7 @@
 struct nw_dev;
 struct nw_stream; /* work in order */
 struct nw_mark;   /* a point in a stream, with its time */
+struct nw_graph;  /* work that was captured from a stream */
 
 typedef enum {
     NW_SPACE_DEVICE, /* the device's own memory; the host backend's is ordinary memory */
@@ -65,6 +66,13 @@ struct nw_dev_ops {
      * reports. One gate a stream at a time. */
     nw_rc (*gate_hold)(struct nw_stream *stream, double timeout_ns);
     void (*gate_release)(struct nw_stream *stream);
+
+    /* What is queued between begin and end is not done but kept, to be queued again as one, by
+     * launch, any number of times. No wait, gate or mark in between. NULL: the backend has none. */
+    nw_rc (*graph_begin)(struct nw_stream *stream);
+    nw_rc (*graph_end)(struct nw_stream *stream, struct nw_graph **graph_out);
+    nw_rc (*graph_launch)(struct nw_stream *stream, struct nw_graph *graph);
+    void (*graph_close)(struct nw_graph *graph); /* its launches are done */
 
     /* Access of `dev`'s kernels and copies to the memory of `peer`. */
     nw_rc (*peer_can)(struct nw_dev *dev, struct nw_dev *peer, bool *can_out);
