@@ -12,9 +12,12 @@
 #include "bench/case.h"
 
 const struct nw_case nw_cases[] = {
-    {"coll", "a collective over all ranks", nw_case_coll},
-    {"pairs", "every two ranks", nw_case_pairs},
-    {"scaling", "one host against all hosts", nw_case_scaling},
+    {.name = "coll", .title = "a collective over all ranks", .run = nw_case_coll},
+    {.name = "pairs", .title = "every two ranks", .run = nw_case_pairs},
+    {.name = "scaling", .title = "one host against all hosts", .run = nw_case_scaling},
+    {"h2d", "from host memory to a GPU", nw_case_h2d, .of_device = true, .needs_gpu = true},
+    {"d2h", "from a GPU to host memory", nw_case_d2h, .of_device = true, .needs_gpu = true},
+    {"d2d", "a GPU's own memory", nw_case_d2d, .of_device = true, .needs_gpu = true},
 };
 const size_t nw_case_count = sizeof nw_cases / sizeof *nw_cases;
 

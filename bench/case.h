@@ -36,6 +36,8 @@ struct nw_bench {
 struct nw_case {
     const char *name, *title;
     nw_rc (*run)(struct nw_bench *bench);
+    bool of_device; /* what one GPU or two do without a communicator: the same in all lanes */
+    bool needs_gpu; /* left out where the run measures host memory */
 };
 extern const struct nw_case nw_cases[];
 extern const size_t nw_case_count;
@@ -43,6 +45,9 @@ extern const size_t nw_case_count;
 nw_rc nw_case_coll(struct nw_bench *bench);
 nw_rc nw_case_pairs(struct nw_bench *bench);
 nw_rc nw_case_scaling(struct nw_bench *bench);
+nw_rc nw_case_h2d(struct nw_bench *bench);
+nw_rc nw_case_d2h(struct nw_bench *bench);
+nw_rc nw_case_d2d(struct nw_bench *bench);
 
 /* Units that follow each other over the same buffers: sized dry, allocated, measured. Freed before
  * the next series, since a library's own buffers come on top of ours. */
