@@ -434,6 +434,24 @@ nw_rc nw_bench_run(const struct nw_plan *plan, struct nw_comm *comm,
     return rc;
 }
 
+bool nw_bench_cases_again(const struct nw_plan *plan, char *names_out, size_t size)
+{
+    size_t length = 0;
+
+    names_out[0] = '\0';
+    for (size_t i = 0; i < nw_case_count; i++)
+        if (plan->cases & 1u << i && !nw_cases[i].of_device && length < size)
+            length += (size_t)snprintf(names_out + length, size - length, "%s%s",
+                                       length > 0 ? "," : "", nw_cases[i].name);
+    return length > 0;
+}
+
+nw_rc nw_bench_describe(const struct nw_plan *plan, struct nw_comm *comm, const char *version,
+                        struct nw_context *context_out)
+{
+    return nw_env_gather(plan, comm, version, context_out);
+}
+
 bool nw_bench_is_broken(nw_rc rc)
 {
     return rc == NW_ELIB || rc == NW_EPEER || rc == NW_ETIMEOUT;

@@ -44,6 +44,15 @@ nw_rc nw_bench_run(const struct nw_plan *plan, struct nw_comm *comm,
  * end the job. */
 bool nw_bench_is_broken(nw_rc rc);
 
+/* What of the plan depends on the lane, as names with commas between them; false: nothing. */
+bool nw_bench_cases_again(const struct nw_plan *plan, char *names_out, size_t size);
+
+/* The circumstances of a run that measured nothing. Collective; complete on rank 0. */
+nw_rc nw_bench_describe(const struct nw_plan *plan, struct nw_comm *comm, const char *version,
+                        struct nw_context *context_out);
+/* The allow-listed variables of this process; the caller's. */
+nw_rc nw_bench_environment(json_t **object_out);
+
 /* The cases by number, for lists of what can be named; NULL past the last. */
 const char *nw_bench_case_name(size_t index);
 const char *nw_bench_case_title(size_t index);

@@ -53,7 +53,7 @@ bool nw_env_is_recorded(const char *name)
            !looks_secret(name);
 }
 
-static nw_rc gather_environment(json_t **object_out)
+nw_rc nw_bench_environment(json_t **object_out)
 {
     json_t *object = json_object();
 
@@ -345,7 +345,7 @@ static nw_rc fill_own(const struct nw_plan *plan, const struct nw_comm *comm, co
     if (context->topology == NULL)
         return nw_fail(NW_ENOMEM, "no memory for the context");
     NW_TRY(nw_plan_to_json(plan, &context->plan));
-    return gather_environment(&context->environment);
+    return nw_bench_environment(&context->environment);
 }
 
 /* Each host's first rank; NULL: not that, or unreadable (the run goes on; a finding says so).

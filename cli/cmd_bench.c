@@ -7,7 +7,7 @@
 #include "bench/agree.h"
 #include "bench/bench.h"
 #include "cli/cli.h"
-#include "cli/open_comm.h"
+#include "cli/lanes.h"
 #include "cli/progress.h"
 #include "cli/watch.h"
 #include "report/bench_text.h"
@@ -26,6 +26,7 @@ struct session {
     struct nw_results before;        /* --resume: what the file holds */
     const struct nw_run *unfinished; /* its last run, to go on in; NULL: a new one is begun */
     bool nothing_left;               /* its last run reached its end */
+    bool lane_broke;
     nw_rc rc; /* what the run came to, for the exit code of --backend local */
 };
 
@@ -49,15 +50,17 @@ static nw_rc find_path(struct session *session)
 static nw_rc check_resumable(const struct session *session, const struct nw_comm *comm)
 {
     const struct nw_context *context = &session->unfinished->context;
+    const char *backend = session->plan.backend;
 
     if (context->rank_count == comm->rank_count && context->host_count == comm->host_count &&
-        strcmp(context->backend, comm->ops->name) == 0 && strcmp(context->tool, "nodeworth") == 0)
+        (strcmp(backend, "auto") == 0 || strcmp(context->backend, backend) == 0) &&
+        strcmp(context->tool, "nodeworth") == 0)
         return NW_OK;
     return nw_fail(NW_EUSAGE,
                    "%s: the run to go on with was made by %s with %d ranks on %d hosts (%s), this "
                    "one has %d on %d (%s); start it alike, or without --resume",
                    session->path, context->tool, context->rank_count, context->host_count,
-                   context->backend, comm->rank_count, comm->host_count, comm->ops->name);
+                   context->backend, comm->rank_count, comm->host_count, backend);
 }
 
 /* What the file holds already. A file that is not there is a run that had no time to begin. */
@@ -218,13 +221,15 @@ static nw_rc run_rank(struct nw_comm *comm, void *argument)
         events.done_count = session->unfinished->record_count;
     }
     if (rc == NW_OK && !nothing_left)
-        rc = nw_bench_run(&session->plan, comm, &events);
+        rc = nw_cli_measure(
+            &(struct nw_cli_measure){.plan = &session->plan, .comm = comm, .events = &events},
+            &session->lane_broke);
     if (comm->rank != 0)
         return rc;
     nw_progress_clear(&session->progress);
     if (rc != NW_OK) /* before anything else can fail */
         nw_cli_fail(rc);
-    closed = close_sinks(session, is_complete(rc));
+    closed = close_sinks(session, is_complete(rc) && !session->lane_broke);
     if (rc == NW_OK && closed != NW_OK)
         nw_cli_fail(rc = closed);
     session->rc = rc;
@@ -234,19 +239,12 @@ static nw_rc run_rank(struct nw_comm *comm, void *argument)
 static int work_mpi(struct session *session)
 {
     struct nw_comm *comm;
-    const bool speaks = nw_cli_launch_rank() <= 0; /* asking forgets the last failure */
-    nw_rc rc = nw_cli_open_comm(&session->plan, session->status, &comm);
+    nw_rc rc = nw_mpi_start(NULL, NULL);
 
-    if (rc != NW_OK) { /* the same on all ranks, unless communication is broken */
-        if (nw_bench_is_broken(rc)) {
-            nw_cli_fail(rc);
-            nw_mpi_abort(nw_rc_exit_code(rc));
-        }
-        if (speaks)
-            nw_cli_fail(rc);
-        nw_mpi_stop();
-        return nw_rc_exit_code(rc);
-    }
+    if (rc == NW_OK)
+        rc = nw_comm_open_mpi(&comm);
+    if (rc != NW_OK)
+        return nw_cli_fail(rc);
     rc = run_rank(comm, session);
     if (nw_bench_is_broken(rc)) { /* the other ranks may never come out of their calls */
         if (comm->rank != 0 && rc != NW_EPEER)
@@ -257,7 +255,7 @@ static int work_mpi(struct session *session)
     nw_comm_close(comm);
     nw_mpi_stop();
     nw_bench_status_write(session->status, 0, "");
-    return nw_rc_exit_code(rc);
+    return session->lane_broke ? nw_rc_exit_code(NW_EPEER) : nw_rc_exit_code(rc);
 }
 
 static int work_local(struct session *session)

@@ -12,7 +12,7 @@
 #include "bench/agree.h"
 #include "bench/bench.h"
 #include "cli/cli.h"
-#include "cli/open_comm.h"
+#include "cli/lanes.h"
 #include "cli/progress.h"
 #include "cli/watch.h"
 #include "kernels/host_gemm.h"
@@ -57,6 +57,11 @@ static const struct habit {
     {.name = "out",
      .key = 'o',
      .help = "directory of results.jsonl and report.txt (nodeworth-DATE-TIME)"},
+    {.name = "lanes",
+     .fallback = "auto,nvlink,pcie",
+     .help =
+         "on GPUs, the ways to make the bytes go, one after the other: auto, nvlink, pcie, shm, "
+         "ring, tree, nvls, rdma, tcp, nogdr, or all that the machine has (auto,nvlink,pcie)"},
     {.name = "backend",
      .fallback = "auto",
      .help = "nccl: GPUs; mpi: host memory; auto: GPUs where every rank has one (auto)"},
@@ -108,6 +113,7 @@ struct session {
     struct options options;
     struct nw_bench_status *status;
     uint64_t began_ns;
+    bool lane_broke;
     double host_flop_per_s; /* of the slowest rank's core; NAN: not measured */
     /* rank 0's */
     struct nw_quote quote; /* when options.quote is set */
@@ -361,7 +367,11 @@ static nw_rc measure(struct session *session, struct nw_comm *comm)
     }
     NW_TRY(nw_agree(comm, rc));
     NW_TRY(measure_host_rate(session, comm));
-    return nw_bench_run(&session->options.plan, comm, &events);
+    return nw_cli_measure(&(struct nw_cli_measure){.plan = &session->options.plan,
+                                                   .comm = comm,
+                                                   .events = &events,
+                                                   .further_cases = "coll"},
+                          &session->lane_broke);
 }
 
 static int work(void *argument, void *status)
@@ -370,20 +380,13 @@ static int work(void *argument, void *status)
     struct nw_comm *comm;
     bool reached_end;
     int exit_code;
-    const bool speaks = nw_cli_launch_rank() <= 0; /* asking forgets the last failure */
-    nw_rc rc = nw_cli_open_comm(&session->options.plan, status, &comm);
+    nw_rc rc = nw_mpi_start(NULL, NULL);
 
     session->status = status;
-    if (rc != NW_OK) { /* the same on all ranks, unless communication is broken */
-        if (nw_bench_is_broken(rc)) {
-            nw_cli_fail(rc);
-            nw_mpi_abort(nw_rc_exit_code(rc));
-        }
-        if (speaks)
-            nw_cli_fail(rc);
-        nw_mpi_stop();
-        return nw_rc_exit_code(rc);
-    }
+    if (rc == NW_OK)
+        rc = nw_comm_open_mpi(&comm);
+    if (rc != NW_OK)
+        return nw_cli_fail(rc);
     rc = measure(session, comm);
     nw_progress_clear(&session->progress);
     if (nw_bench_is_broken(rc)) { /* the other ranks may never come out of their calls */
@@ -398,7 +401,8 @@ static int work(void *argument, void *status)
     if (comm->rank == 0) {
         if (rc != NW_OK)
             nw_cli_fail(rc);
-        if (session->writer != NULL && close_results(session, reached_end) != NW_OK && rc == NW_OK)
+        if (session->writer != NULL &&
+            close_results(session, reached_end && !session->lane_broke) != NW_OK && rc == NW_OK)
             exit_code = nw_cli_fail(NW_EIO);
         else if (reached_end) {
             const int found = finish(session);
@@ -406,6 +410,8 @@ static int work(void *argument, void *status)
             exit_code = exit_code != 0 ? exit_code : found;
         }
     }
+    if (session->lane_broke)
+        exit_code = nw_rc_exit_code(NW_EPEER);
     nw_bench_status_write(status, nw_now_ns() + 10000000000ull, "the end of MPI");
     nw_comm_close(comm);
     nw_mpi_stop();

@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/worker.h"
 
 static const struct nw_command nw_commands[] = {
     {"run", "measure, hold against the quote, predict and decide: everything in one go",
@@ -21,6 +22,9 @@ static const struct nw_command nw_commands[] = {
     {"list", "what can be named: models, GPUs, collectives, strategies …", nw_cmd_list},
     {NULL, NULL, NULL},
 };
+
+/* Not for people: started by bench and run. */
+static const struct nw_command nw_worker_command = {"worker", "one lane", nw_cmd_worker};
 
 static void print_usage(FILE *stream)
 {
@@ -87,5 +91,7 @@ int main(int argc, char **argv)
     for (const struct nw_command *command = nw_commands; command->name != NULL; command++)
         if (strcmp(argv[1], command->name) == 0)
             return run_command(command, argc - 1, argv + 1);
+    if (strcmp(argv[1], nw_worker_command.name) == 0)
+        return run_command(&nw_worker_command, argc - 1, argv + 1);
     return unknown_command(argv[1]);
 }
