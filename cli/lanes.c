@@ -259,6 +259,13 @@ static nw_rc clear_away(struct lanes *lanes, time_t began)
     return comm->ops->barrier(comm);
 }
 
+/* All ranks ended together, but for a reason that another lane need not have. Without a GPU, or
+ * with bad input, the first lane is as far as it goes. */
+static bool costs_the_lane(const struct lanes *lanes, nw_rc rc)
+{
+    return rc == NW_ENOMEM || (lanes->number > 1 && (rc == NW_ENODEV || rc == NW_EUSAGE));
+}
+
 static nw_rc run_lane(struct lanes *lanes, const struct nw_lane *lane)
 {
     const struct nw_bench_events *events = lanes->how->events;
@@ -281,7 +288,7 @@ static nw_rc run_lane(struct lanes *lanes, const struct nw_lane *lane)
     process.plan = &plan;
     NW_TRY(nw_lane_process_run(&process, &end));
     lanes->wrong |= end.rc == NW_EWRONG;
-    if (!end.broken)
+    if (!end.broken && !costs_the_lane(lanes, end.rc))
         return end.rc == NW_EWRONG ? NW_OK : end.rc;
     NW_TRY(nw_agree(lanes->how->comm,
                     tell_broken(lanes, lane, &end, lanes->record_count - records_before)));

@@ -391,8 +391,8 @@ static nw_rc meet(struct serve *serve)
     return serve->comm->ops->exchange(serve->comm, &serve->mine, sizeof serve->mine, serve->all);
 }
 
-/* Who has the cause; its words on every rank. */
-static nw_rc find_cause(struct serve *serve, struct nw_relay_end *end)
+/* Who has the cause, and how many have one like it. */
+static nw_rc find_cause(struct serve *serve, struct nw_relay_end *end, int *alike_out)
 {
     struct nw_comm *comm = serve->comm;
     int32_t *weights = calloc((size_t)comm->rank_count, sizeof *weights);
@@ -405,6 +405,9 @@ static nw_rc find_cause(struct serve *serve, struct nw_relay_end *end)
     for (int rank = 1; rc == NW_OK && rank < comm->rank_count; rank++)
         if (weights[rank] > weights[end->rank])
             end->rank = rank;
+    *alike_out = 0;
+    for (int rank = 0; rc == NW_OK && rank < comm->rank_count; rank++)
+        *alike_out += weights[rank] == weights[end->rank];
     free(weights);
     return rc;
 }
@@ -413,17 +416,22 @@ static nw_rc conclude(struct serve *serve, bool broken, struct nw_relay_end *end
 {
     struct nw_relay_end end = {.broken = broken};
     struct grave cause = serve->grave;
+    int alike = 1;
 
     if (broken) {
         serve->client->stop(serve->client->user);
-        NW_TRY(find_cause(serve, &end));
+        NW_TRY(find_cause(serve, &end, &alike));
     }
     cause.rc = serve->mine.rc;
     NW_TRY(serve->comm->ops->share(serve->comm, &cause, sizeof cause, end.rank));
     end.rc = (nw_rc)cause.rc;
     if (broken && end.rc == NW_OK)
         end.rc = NW_EPEER;
-    snprintf(end.text, sizeof end.text, "%s", cause.text);
+    if (alike > 1)
+        snprintf(end.text, sizeof end.text, "%.900s (the same on %d of %d ranks)", cause.text,
+                 alike, serve->comm->rank_count);
+    else
+        snprintf(end.text, sizeof end.text, "%s", cause.text);
     if (end.rc != NW_OK)
         (void)nw_fail(end.rc, "%s", end.text);
     *end_out = end;
