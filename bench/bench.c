@@ -18,6 +18,7 @@ const struct nw_case nw_cases[] = {
     {"h2d", "from host memory to a GPU", nw_case_h2d, .of_device = true, .needs_gpu = true},
     {"d2h", "from a GPU to host memory", nw_case_d2h, .of_device = true, .needs_gpu = true},
     {"d2d", "a GPU's own memory", nw_case_d2d, .of_device = true, .needs_gpu = true},
+    {"p2p", "between two GPUs of a host", nw_case_p2p, .of_device = true, .needs_gpu = true},
 };
 const size_t nw_case_count = sizeof nw_cases / sizeof *nw_cases;
 

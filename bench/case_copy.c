@@ -236,13 +236,13 @@ static nw_rc measure_all(struct copies *copies)
 static void tell_link(struct copies *copies, int rank)
 {
     const struct nw_pcie_link *link = &copies->pcie[rank];
-    char where[NW_DEVICE_TEXT], rate[32];
+    char where[NW_COMM_RANK_TEXT], rate[32];
 
     if (link->generation < 0 || link->width < 0 ||
         (link->generation >= link->max_generation && link->width >= link->max_width))
         return;
     nw_bench_finding(copies->bench, NW_FINDING_WARN, "pcie-link",
-                     nw_device_text(copies->bench, &copies->devices, rank, where),
+                     nw_comm_rank_text(copies->bench->comm, rank, where),
                      "reseat the card or its riser, look at the slot's setting in the BIOS, or ask "
                      "the vendor",
                      "its PCIe link runs at Gen%d x%d while data is copied, GPU and slot can do "
@@ -309,11 +309,11 @@ static nw_rc tell_slow(struct copies *copies)
     if (rc == NW_OK)
         rc = nw_gpus_judge(rates, count, NW_SLOW_GPU_BUS_REL, usual);
     for (size_t i = 0; rc == NW_OK && i < count; i++) {
-        char where[NW_DEVICE_TEXT], rate[32], text[32];
+        char where[NW_COMM_RANK_TEXT], rate[32], text[32];
 
         if (!isnan(usual[i]))
             nw_bench_finding(copies->bench, NW_FINDING_WARN, "gpu-slow",
-                             nw_device_text(copies->bench, &copies->devices, (int)i, where),
+                             nw_comm_rank_text(copies->bench->comm, (int)i, where),
                              "look at its PCIe link, its slot, and on which socket its rank runs",
                              "%s (%s to %s): %s GB/s, where the median of all is %s GB/s",
                              copies->way->name, copies->way->from, copies->way->to,

@@ -173,11 +173,11 @@ static nw_rc tell_slow(struct d2d *d2d, const struct kind *kind)
         d2d->rates[i].model = d2d->devices.about[i].model;
     rc = nw_gpus_judge(d2d->rates, count, NW_SLOW_GPU_MEMORY_REL, usual);
     for (size_t i = 0; rc == NW_OK && i < count; i++) {
-        char where[NW_DEVICE_TEXT], rate[32], text[32];
+        char where[NW_COMM_RANK_TEXT], rate[32], text[32];
 
         if (!isnan(usual[i]))
             nw_bench_finding(d2d->bench, NW_FINDING_WARN, "gpu-slow",
-                             nw_device_text(d2d->bench, &d2d->devices, (int)i, where),
+                             nw_comm_rank_text(d2d->bench->comm, (int)i, where),
                              "look at its temperature, clocks, power limit and ECC errors "
                              "(nvidia-smi -q), or ask the vendor",
                              "its own memory, %s: %s GB/s, where the median of all is %s GB/s",

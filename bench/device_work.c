@@ -129,8 +129,8 @@ static nw_rc describe(const struct nw_device *device, struct nw_device_about *ab
 
     *about = (struct nw_device_about){
         .index = dev->index,
-        .seen_count = nw_dev_count(dev->ops->name, NULL, 0),
         .smi_index = device->nvml_index,
+        .seen_count = nw_dev_count(dev->ops->name, NULL, 0),
         .l2_bytes = dev->l2_bytes,
         .host_bytes = nw_env_available_bytes(),
         .memory_bytes_per_s = dev->memory_bytes_per_s > 0 ? dev->memory_bytes_per_s : NAN,
@@ -183,13 +183,8 @@ void nw_devices_close(struct nw_devices *devices)
 const char *nw_device_text(const struct nw_bench *bench, const struct nw_devices *devices, int rank,
                            char text[NW_DEVICE_TEXT])
 {
-    const struct nw_device_about *about = &devices->about[rank];
-    const struct nw_comm *comm = bench->comm;
-
-    snprintf(text, NW_DEVICE_TEXT, "rank %d on %s (gpu %d, %s)", rank,
-             comm->host_names[comm->host_of_rank[rank]],
-             about->smi_index >= 0 ? about->smi_index : about->index, about->pci);
-    return text;
+    (void)devices;
+    return nw_comm_rank_text(bench->comm, rank, text);
 }
 
 /* ---- sizes -------------------------------------------------------------------------------------
@@ -220,7 +215,7 @@ nw_rc nw_device_fit(struct nw_bench *bench, const struct nw_devices *devices, co
                     uint64_t bytes, int device_count, int host_count, uint64_t *bytes_out)
 {
     uint64_t fitting = bytes / NW_DEVICE_WORD * NW_DEVICE_WORD;
-    char where[NW_DEVICE_TEXT], wanted[32], left[32], device_free[32], host_free[32];
+    char where[NW_COMM_RANK_TEXT], wanted[32], left[32], device_free[32], host_free[32];
     int tightest = -1;
 
     for (int rank = 0; rank < devices->rank_count; rank++)
@@ -232,7 +227,7 @@ nw_rc nw_device_fit(struct nw_bench *bench, const struct nw_devices *devices, co
     *bytes_out = fitting;
     if (tightest < 0)
         return NW_OK;
-    nw_device_text(bench, devices, tightest, where);
+    nw_comm_rank_text(bench->comm, tightest, where);
     nw_format_bytes(device_free, devices->about[tightest].free_bytes);
     nw_format_bytes(host_free, devices->about[tightest].host_bytes);
     if (fitting < NW_DEVICE_WORD)

@@ -33,8 +33,8 @@ double nw_pcie_link_max_ceiling(const struct nw_pcie_link *link);
 /* What a rank says of its GPU. */
 struct nw_device_about {
     int index;      /* in the rank's process */
-    int seen_count; /* GPUs that its process is shown */
     int smi_index;  /* the driver's own number; -1: no NVML */
+    int seen_count; /* GPUs that its process is shown */
     char model[64], uuid[48], pci[16];
     uint64_t l2_bytes, free_bytes;
     uint64_t host_bytes;       /* RAM that its host has to spare; 0: unknown */
@@ -74,7 +74,7 @@ void nw_devices_close(struct nw_devices *devices); /* accepts what open left or 
 nw_rc nw_device_open(struct nw_dev *dev, struct nw_device *device_out);
 void nw_device_close(struct nw_device *device);
 /* "rank 3 on node1 (gpu 3, 0000:1b:00.0)" */
-#define NW_DEVICE_TEXT 160
+#define NW_DEVICE_TEXT NW_COMM_RANK_TEXT
 const char *nw_device_text(const struct nw_bench *bench, const struct nw_devices *devices, int rank,
                            char text[NW_DEVICE_TEXT]);
 

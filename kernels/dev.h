@@ -74,7 +74,8 @@ struct nw_dev_ops {
     nw_rc (*graph_launch)(struct nw_stream *stream, struct nw_graph *graph);
     void (*graph_close)(struct nw_graph *graph); /* its launches are done */
 
-    /* Access of `dev`'s kernels and copies to the memory of `peer`. */
+    /* Access of `dev`'s kernels and copies to the memory of `peer`. Turning off what another
+     * library has turned on: NW_ENOTSUP, it stays. */
     nw_rc (*peer_can)(struct nw_dev *dev, struct nw_dev *peer, bool *can_out);
     nw_rc (*peer_enable)(struct nw_dev *dev, struct nw_dev *peer, bool enable);
 

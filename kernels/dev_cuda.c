@@ -344,19 +344,41 @@ static nw_rc cuda_peer_can(struct nw_dev *base, struct nw_dev *peer, bool *can_o
     return NW_OK;
 }
 
+/* Access that another library of the process has turned on carries its traffic: it stays. Asked by
+ * turning it on, as the driver has no call that only asks. */
+static nw_rc peer_disable(struct cuda_dev *dev, struct cuda_dev *peer)
+{
+    const uint64_t bit = (uint64_t)1 << peer->base.index % 64;
+    nw_cu_result code = NW_CU_SUCCESS;
+    if (!(dev->peers & bit))
+        code = dev->cu->cuCtxEnablePeerAccess(peer->context, 0);
+    if (code == NW_CU_PEER_ACCESS_ALREADY_ENABLED)
+        return nw_fail(NW_ENOTSUP,
+                       "gpu %d: access to gpu %d stays on, another library of this process uses it",
+                       dev->base.index, peer->base.index);
+    if (code != NW_CU_SUCCESS) /* it cannot be on */
+        return NW_OK;
+    dev->peers &= ~bit;
+    code = dev->cu->cuCtxDisablePeerAccess(peer->context);
+    if (code != NW_CU_PEER_ACCESS_NOT_ENABLED)
+        CHECK(dev, code, "gpu %d: cannot turn access to gpu %d off", dev->base.index,
+              peer->base.index);
+    return NW_OK;
+}
+
 static nw_rc cuda_peer_enable(struct nw_dev *base, struct nw_dev *peer, bool enable)
 {
     struct cuda_dev *dev = nw_cuda_dev(base);
     if (peer->ops != base->ops)
         return nw_fail(NW_EUSAGE, "gpu %d: %s is no peer of it", base->index, peer->name);
     NW_TRY(nw_cuda_enter(dev));
-    struct CUctx_st *context = nw_cuda_dev(peer)->context;
-    const nw_cu_result code = enable ? dev->cu->cuCtxEnablePeerAccess(context, 0)
-                                     : dev->cu->cuCtxDisablePeerAccess(context);
-    if (code == NW_CU_PEER_ACCESS_ALREADY_ENABLED || code == NW_CU_PEER_ACCESS_NOT_ENABLED)
+    if (!enable)
+        return peer_disable(dev, nw_cuda_dev(peer));
+    const nw_cu_result code = dev->cu->cuCtxEnablePeerAccess(nw_cuda_dev(peer)->context, 0);
+    if (code == NW_CU_PEER_ACCESS_ALREADY_ENABLED)
         return NW_OK;
-    CHECK(dev, code, "gpu %d: cannot turn access to gpu %d %s", base->index, peer->index,
-          enable ? "on" : "off");
+    CHECK(dev, code, "gpu %d: cannot turn access to gpu %d on", base->index, peer->index);
+    dev->peers |= (uint64_t)1 << peer->index % 64;
     return NW_OK;
 }
 

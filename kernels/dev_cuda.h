@@ -52,6 +52,7 @@ struct cuda_dev {
         unsigned int full_grid;     /* blocks that fill the device once */
     } kernels[KERNEL_COUNT];
     int gemm_stages;
+    uint64_t peers; /* bit i: this program has turned on access to gpu i (modulo 64) */
 };
 
 struct nw_stream {
