@@ -19,6 +19,7 @@ const struct nw_case nw_cases[] = {
     {"d2h", "from a GPU to host memory", nw_case_d2h, .of_device = true, .needs_gpu = true},
     {"d2d", "a GPU's own memory", nw_case_d2d, .of_device = true, .needs_gpu = true},
     {"p2p", "between two GPUs of a host", nw_case_p2p, .of_device = true, .needs_gpu = true},
+    {"gemm", "matrix products on all GPUs", nw_case_gemm, .of_device = true, .needs_gpu = true},
 };
 const size_t nw_case_count = sizeof nw_cases / sizeof *nw_cases;
 
@@ -187,6 +188,17 @@ static nw_rc allocate(struct nw_bench *bench)
     return bench->recv != NULL ? NW_OK : nw_last_error()->rc;
 }
 
+/* Collective, and the same on all ranks or broken. */
+static nw_rc expose_buffers(struct nw_bench *bench)
+{
+    struct nw_comm *comm = bench->comm;
+
+    if (comm->ops->expose == NULL)
+        return NW_OK;
+    NW_TRY(comm->ops->expose(comm, bench->send, bench->send_bytes));
+    return comm->ops->expose(comm, bench->recv, bench->recv_bytes);
+}
+
 nw_rc nw_bench_series(struct nw_bench *bench, nw_rc (*walk)(void *user), void *user)
 {
     struct nw_bench counted;
@@ -204,6 +216,7 @@ nw_rc nw_bench_series(struct nw_bench *bench, nw_rc (*walk)(void *user), void *u
     if (rc == NW_OK)
         rc = allocate(bench);
     NW_TRY(nw_agree(bench->comm, rc));
+    NW_TRY(nw_agree(bench->comm, expose_buffers(bench)));
     return walk(user);
 }
 
@@ -234,6 +247,15 @@ void nw_bench_finding(struct nw_bench *bench, nw_severity severity, const char *
     nw_findings_free(&list);
 }
 
+/* A device's own work is not the library's. */
+static bool is_of_device(const char *case_name)
+{
+    for (size_t i = 0; i < nw_case_count; i++)
+        if (strcmp(nw_cases[i].name, case_name) == 0)
+            return nw_cases[i].of_device;
+    return false;
+}
+
 void nw_bench_identity(const struct nw_bench *bench, const char *case_name,
                        struct nw_record *record_out)
 {
@@ -243,6 +265,8 @@ void nw_bench_identity(const struct nw_bench *bench, const char *case_name,
              bench->comm->lane[0] != '\0'                 ? bench->comm->lane
              : strcmp(bench->comm->ops->name, "mpi") == 0 ? "host"
                                                           : bench->comm->ops->name);
+    if (!is_of_device(case_name))
+        snprintf(record_out->features, sizeof record_out->features, "%s", bench->comm->features);
     record_out->rank_count = bench->comm->rank_count;
     record_out->host_count = bench->comm->host_count;
     record_out->simulated = bench->comm->ops->simulated || bench->comm->simulated;

@@ -173,6 +173,21 @@ static nw_rc resolve_lanes(struct nw_plan *plan)
                 : NW_OK;
 }
 
+static nw_rc resolve_nccl(struct nw_plan *plan)
+{
+    plan->nccl = (struct nw_nccl_wish){0};
+    if (plan->nccl_text == NULL)
+        return NW_OK;
+    if (strcmp(plan->backend, "nccl") != 0 && strcmp(plan->backend, "auto") != 0)
+        return nw_fail(NW_EUSAGE,
+                       "option --nccl: it tells NCCL what to use, --backend %s has none; accepted "
+                       "with --backend nccl or auto",
+                       plan->backend);
+    if (nw_nccl_wish_parse(plan->nccl_text, &plan->nccl) != NW_OK)
+        return nw_fail(NW_EUSAGE, "option --nccl: %s", nw_last_error()->text);
+    return NW_OK;
+}
+
 static nw_rc resolve_sizes(struct nw_plan *plan)
 {
     char min[32], max[32];
@@ -230,7 +245,11 @@ nw_rc nw_plan_resolve(struct nw_plan *plan)
                    : strcmp(plan->place_text, "in") == 0 ? NW_PLACE_IN
                                                          : NW_PLACE_OUT | NW_PLACE_IN;
     NW_TRY(resolve_sizes(plan));
+    if (plan->gemm_size % 256 != 0)
+        return nw_fail(NW_EUSAGE, "option --gemm-size: %d; accepted: multiples of 256, to 8192",
+                       plan->gemm_size);
     NW_TRY(resolve_lanes(plan));
+    NW_TRY(resolve_nccl(plan));
     if (plan->json_file != NULL && plan->out_dir != NULL)
         return nw_fail(NW_EUSAGE, "options -J (--json-file) and --out both say where results go; "
                                   "give one of them");

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "base/option.h"
-#include "collectives/coll.h"
+#include "collectives/comm.h"
 #include "collectives/lane.h"
 
 #define NW_PLAN_LIST_MAX 32
@@ -45,8 +45,11 @@ struct nw_plan {
     bool shuffle, cold;
     uint64_t piece_bytes; /* 0: whole */
     uint64_t pair_bytes;
+    double burn_ns; /* load of one matrix product */
+    int gemm_size;  /* n of an n × n × n product; 0: by the GPUs' memory */
     const char *backend;
     const char *lanes_text; /* NULL: not given */
+    const char *nccl_text;  /* NULL: not given */
     int ranks, hosts;       /* backend local; 0: not given */
     /* where results go (the caller's business) */
     const char *json_file, *out_dir;
@@ -59,6 +62,7 @@ struct nw_plan {
     const struct nw_coll *colls[NW_PLAN_LIST_MAX];
     nw_dtype dtypes[NW_PLAN_LIST_MAX];
     nw_redop ops[NW_PLAN_LIST_MAX];
+    struct nw_nccl_wish nccl;
     const struct nw_lane *lanes[NW_PLAN_LIST_MAX]; /* of backends nccl and auto; in their order */
     size_t coll_count, dtype_count, op_count, lane_count;
 };
