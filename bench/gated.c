@@ -1,10 +1,19 @@
 #include "bench/gated.h"
 
+#include <math.h>
+
 #include "base/clock.h"
 
-/* Long enough for the slowest rank to have its work in the queue; then a gate gives up, so that a
- * rank that never comes leaves no GPU spinning. */
-#define GATE_NS 10e9
+/* Long enough for the slowest rank to have its work in the queue, on hosts with more ranks than
+ * CPUs too; then a gate gives up, so that a rank that never comes leaves no GPU spinning for ever.
+ */
+#define GATE_MIN_NS 10e9
+#define GATE_MAX_NS 60e9
+
+static double gate_ns(const struct nw_gated *gated)
+{
+    return fmin(fmax(gated->timeout_ns, GATE_MIN_NS), GATE_MAX_NS);
+}
 
 /* With the gate held: the work, between its marks. */
 static nw_rc queue(const struct nw_gated *gated, uint64_t index, uint32_t calls)
@@ -25,16 +34,16 @@ static nw_rc finish(const struct nw_gated *gated)
 
 /* A gate that gave up let its work start without the others': its time says nothing. Asked here as
  * a communicator's `finish`, which waits in slices, cannot tell that from work that goes on. */
-static nw_rc check_gate(uint64_t held_ns)
+static nw_rc check_gate(const struct nw_gated *gated, uint64_t held_ns)
 {
     const double waited_ns = (double)(nw_now_ns() - held_ns);
 
-    if (waited_ns < GATE_NS)
+    if (waited_ns < gate_ns(gated))
         return NW_OK;
     return nw_fail(NW_ETIMEOUT,
                    "the work behind the gate was in the queue of all ranks only after %.3g s, so "
                    "the gate gave up after %.3g s; is a rank's CPU busy with something else?",
-                   waited_ns * 1e-9, GATE_NS * 1e-9);
+                   waited_ns * 1e-9, gate_ns(gated) * 1e-9);
 }
 
 nw_rc nw_gated_time(const struct nw_gated *gated, uint64_t index, uint32_t calls, double *ns_out)
@@ -47,13 +56,13 @@ nw_rc nw_gated_time(const struct nw_gated *gated, uint64_t index, uint32_t calls
         *ns_out = 0;
         return comm->ops->barrier(comm);
     }
-    NW_TRY(gated->dev->ops->gate_hold(gated->stream, GATE_NS));
+    NW_TRY(gated->dev->ops->gate_hold(gated->stream, gate_ns(gated)));
     held_ns = nw_now_ns();
     rc = queue(gated, index, calls);
     if (rc == NW_OK)
         rc = comm->ops->barrier(comm);
     if (rc == NW_OK)
-        rc = check_gate(held_ns);
+        rc = check_gate(gated, held_ns);
     gated->dev->ops->gate_release(gated->stream);
     if (rc == NW_OK)
         rc = finish(gated);
