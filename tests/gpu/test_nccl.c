@@ -39,7 +39,7 @@ static void check_collective(struct rank *r, struct buffers *b, const struct col
     if (code != NW_NCCL_SUCCESS)
         snprintf(detail, sizeof detail, "%s", code_text(r, code, text));
     else if (bad < 0)
-        snprintf(detail, sizeof detail, "%s", nw_last_error()->text);
+        snprintf(detail, sizeof detail, "%.399s", nw_last_error()->text);
     else
         snprintf(detail, sizeof detail, "%ld wrong of %llu", bad, (unsigned long long)got);
     say(r, bad == 0, what, detail);
@@ -327,7 +327,7 @@ static void check_usable(struct rank *r)
 
 static void abort_in_time(struct rank *r, const char *what)
 {
-    char detail[160], text[128];
+    char detail[256], text[128];
     const double before = now_s();
     const int code = r->nccl->comm_abort(r->comm);
     const double took = now_s() - before;
