@@ -233,22 +233,27 @@ static nw_rc measure_all(struct copies *copies)
 /* ---- afterwards --------------------------------------------------------------------------------
  */
 
+static bool is_degraded(const struct nw_pcie_link *link)
+{
+    return link->generation >= 0 && link->width >= 0 &&
+           (link->generation < link->max_generation || link->width < link->max_width);
+}
+
 static void tell_link(struct copies *copies, int rank)
 {
     const struct nw_pcie_link *link = &copies->pcie[rank];
     char where[NW_COMM_RANK_TEXT], rate[32];
 
-    if (link->generation < 0 || link->width < 0 ||
-        (link->generation >= link->max_generation && link->width >= link->max_width))
-        return;
-    nw_bench_finding(copies->bench, NW_FINDING_WARN, "pcie-link",
-                     nw_comm_rank_text(copies->bench->comm, rank, where),
-                     "reseat the card or its riser, look at the slot's setting in the BIOS, or ask "
-                     "the vendor",
-                     "its PCIe link runs at Gen%d x%d while data is copied, GPU and slot can do "
-                     "Gen%d x%d: %s reaches %s GB/s",
-                     link->generation, link->width, link->max_generation, link->max_width,
-                     copies->way->name, nw_format_gb_per_s(rate, copies->alone[rank]));
+    if (is_degraded(link))
+        nw_bench_finding(
+            copies->bench, NW_FINDING_WARN, "pcie-link",
+            nw_comm_rank_text(copies->bench->comm, rank, where),
+            "reseat the card or its riser, look at the slot's setting in the BIOS, or ask the "
+            "vendor",
+            "its PCIe link runs at Gen%d x%d while data is copied, GPU and slot can do Gen%d x%d: "
+            "%s reaches %s GB/s",
+            link->generation, link->width, link->max_generation, link->max_width, copies->way->name,
+            nw_format_gb_per_s(rate, copies->alone[rank]));
 }
 
 static double mean(const struct copies *copies, const double *rates, const bool *in)
@@ -311,7 +316,7 @@ static nw_rc tell_slow(struct copies *copies)
     for (size_t i = 0; rc == NW_OK && i < count; i++) {
         char where[NW_COMM_RANK_TEXT], rate[32], text[32];
 
-        if (!isnan(usual[i]))
+        if (!isnan(usual[i]) && !is_degraded(&copies->pcie[i])) /* which is the cause */
             nw_bench_finding(copies->bench, NW_FINDING_WARN, "gpu-slow",
                              nw_comm_rank_text(copies->bench->comm, (int)i, where),
                              "look at its PCIe link, its slot, and on which socket its rank runs",

@@ -20,11 +20,6 @@ double nw_pcie_link_ceiling(const struct nw_pcie_link *link)
     return nw_pcie_bytes_per_s(link->generation, link->width);
 }
 
-double nw_pcie_link_max_ceiling(const struct nw_pcie_link *link)
-{
-    return nw_pcie_bytes_per_s(link->max_generation, link->max_width);
-}
-
 /* ---- is there a GPU ----------------------------------------------------------------------------
  */
 

@@ -26,9 +26,8 @@
 struct nw_pcie_link { /* -1: unknown */
     int generation, width, max_generation, max_width;
 };
-/* Payload ceiling, one way (topo/link.h), now and at most; NAN: unknown. */
+/* Payload ceiling, one way (topo/link.h); NAN: unknown. */
 double nw_pcie_link_ceiling(const struct nw_pcie_link *link);
-double nw_pcie_link_max_ceiling(const struct nw_pcie_link *link);
 
 /* What a rank says of its GPU. */
 struct nw_device_about {

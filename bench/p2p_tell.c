@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "bench/copies_judge.h"
+#include "topo/link.h"
 
 #define PAIRS_NAMED 4
 
@@ -37,12 +38,14 @@ double nw_p2p_ceiling(const struct nw_p2p_result *result, int a, int b, bool sta
                       const struct nw_pcie_link *pcie)
 {
     const double nvlink = staged ? 0 : nvlink_ceiling(result, a, b);
+    const struct nw_pcie_link *other = &result->devices.about[b].pcie;
 
     if (nvlink != 0)
         return nvlink;
-    /* The measured GPU's link as it is under load; the other one's may look idle. */
+    /* The measured GPU's link is known under load; of the other one's, which may look idle, only
+     * how wide it is. */
     return smaller(nw_pcie_link_ceiling(pcie),
-                   nw_pcie_link_max_ceiling(&result->devices.about[b].pcie));
+                   nw_pcie_bytes_per_s(other->max_generation, other->width));
 }
 
 /* ---- findings, host by host --------------------------------------------------------------------
@@ -128,7 +131,7 @@ static void tell_off(const struct host *host)
         off.nvlink ? "nvidia-smi topo -p2p r and nvidia-smi nvlink -s say more; is the fabric "
                      "manager running?"
         : off.geforce
-            ? "nothing: the driver gives GeForce cards no access to each other"
+            ? "none: the driver gives GeForce cards no access to each other's memory"
             : "nvidia-smi topo -p2p r says why; IOMMU, ACS or a virtual machine can be in "
               "the way",
         "no access between the memories of %s%s: copies go through host memory at %s GB/s", which,
@@ -164,23 +167,39 @@ static void tell_gpu(const struct host *host, const struct nw_peer_rate *gpu)
                      nw_format_gb_per_s(usual, gpu->usual_bytes_per_s), cause);
 }
 
-/* Links that are down and yet made nothing slow. */
+static bool is_told(const struct nw_slow_peers *slow, int place)
+{
+    for (size_t i = 0; i < slow->gpu_count; i++)
+        if (slow->gpus[i].a == place)
+            return true;
+    return false;
+}
+
+/* Links that are down and yet made nothing slow. That a model has more than its board connects is
+ * usual: others of it on the host tell how many should be up. */
 static void tell_links(const struct host *host, const struct nw_slow_peers *slow)
 {
+    int most = 0, links = 0;
+
+    for (int place = 0; place < host->gpu_count; place++) {
+        most = most > about(host, place)->link_up_count ? most : about(host, place)->link_up_count;
+        links = links > about(host, place)->link_count ? links : about(host, place)->link_count;
+    }
+    if (links > 0 && most == 0)
+        nw_bench_finding(host->result->bench, NW_FINDING_INFO, "nvlink-down", host->name,
+                         "cards need a bridge, boards with NVSwitches the fabric manager",
+                         "none of the %d NVLinks of each of its GPUs is up", links);
     for (int place = 0; place < host->gpu_count; place++) {
         const struct nw_device_about *its = about(host, place);
         char where[NW_COMM_RANK_TEXT];
-        bool told = its->link_up_count == its->link_count;
 
-        for (size_t i = 0; i < slow->gpu_count; i++)
-            told |= slow->gpus[i].a == place;
-        if (!told)
+        if (its->link_up_count < most && its->link_count >= most && !is_told(slow, place))
             nw_bench_finding(
-                host->result->bench, NW_FINDING_INFO, "nvlink-down",
+                host->result->bench, NW_FINDING_WARN, "nvlink-down",
                 nw_comm_rank_text(host->result->bench->comm, rank_of(host, place), where),
-                "nvidia-smi nvlink -s shows which; ask the vendor whether they should "
-                "be up",
-                "%d of its %d NVLinks are up", its->link_up_count, its->link_count);
+                "nvidia-smi nvlink -s and -e show links and their errors; ask the vendor",
+                "%d of its %d NVLinks are up, others on this host have %d", its->link_up_count,
+                its->link_count, most);
     }
 }
 

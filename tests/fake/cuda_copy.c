@@ -22,7 +22,8 @@ static double links_up(const struct fk_gpu *gpu)
 static struct fk_path between(const struct fk_gpu *a, const struct fk_gpu *b, bool direct)
 {
     const double up = links_up(a) < links_up(b) ? links_up(a) : links_up(b);
-    struct fk_path path = direct && up > 0 ? a->p2p : a->staged;
+    const struct fk_gpu *slower = a->staged.bytes_per_s < b->staged.bytes_per_s ? a : b;
+    struct fk_path path = direct && up > 0 ? a->p2p : slower->staged;
     if (direct && up > 0)
         path.bytes_per_s *= up;
     return path;
