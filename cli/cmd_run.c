@@ -186,6 +186,7 @@ static nw_rc close_results(struct session *session, bool complete)
 
 struct verdict { /* owns everything but the strings */
     struct nw_results results;
+    struct nw_lanes lanes; /* of the run's records */
     struct nw_audit audit;
     struct nw_model model;
     struct nw_steps steps;
@@ -202,6 +203,7 @@ static void free_verdict(struct verdict *verdict)
         nw_model_close(&verdict->model);
     if (verdict->audited)
         nw_audit_free(&verdict->audit);
+    nw_lanes_free(&verdict->lanes);
     nw_results_free(&verdict->results);
 }
 
@@ -265,6 +267,7 @@ static nw_rc judge(struct session *session, struct verdict *verdict)
     if (verdict->results.run_count != 1)
         return nw_fail(NW_EIO, "%s: %zu runs found where one was just written",
                        session->results_path, verdict->results.run_count);
+    NW_TRY(nw_lanes_compare(&verdict->results.runs[0], &verdict->lanes));
     if (session->options.quote != NULL) {
         const struct nw_audit_input input = {.quote = &session->quote,
                                              .results = &verdict->results};
@@ -281,6 +284,7 @@ static nw_rc show(const struct session *session, const struct verdict *verdict)
     const struct nw_screen screen = {
         .version = nw_version,
         .run = &verdict->results.runs[0],
+        .lanes = &verdict->lanes,
         .elapsed_ns = (double)(nw_now_ns() - session->began_ns),
         .audit = verdict->audited ? &verdict->audit : NULL,
         .model = predicted ? &verdict->model : NULL,

@@ -1,5 +1,3 @@
-#include "report/bench_text.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -7,27 +5,13 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "results/results.h"
-
-struct nw_bench_text {
-    FILE *stream;
-    const struct nw_plan *plan;
-    bool in_series;          /* a table has begun */
-    struct nw_record series; /* identity of its first record */
-    struct nw_record held; /* waits for its other half: out of place, a pair's latency, one host */
-    bool holds;
-    struct nw_results results; /* this table's records, without samples */
-    int64_t wrong;
-    uint64_t checked;
-    double busbw_sum;
-    uint64_t busbw_count;
-};
+#include "report/bench_text_parts.h"
+#include "report/lanes_text.h"
 
 /* ---- cells ------------------------------------------------------------------------------------
  */
 
-/* At most `width` characters: 6e-06, 0.0083, 12.34, 1806.7, 10094. */
-static const char *cell(char text[32], double value, int width)
+const char *nw_bench_cell(char text[32], double value, int width)
 {
     const bool tiny = value > 0 && value < 0.001;
     int decimals = tiny ? 1 : value > 0 && value < 0.1 ? 4 : 2;
@@ -39,7 +23,7 @@ static const char *cell(char text[32], double value, int width)
     return text;
 }
 
-static const char *wrong_cell(char text[32], const struct nw_record *record)
+const char *nw_bench_wrong_cell(char text[32], const struct nw_record *record)
 {
     if (record == NULL || record->wrong_elements < 0)
         return "N/A";
@@ -47,83 +31,17 @@ static const char *wrong_cell(char text[32], const struct nw_record *record)
     return text;
 }
 
-static double rel_percent(const struct nw_record *record)
+double nw_bench_rel_percent(const struct nw_record *record)
 {
     return record != NULL ? 100 * nw_stats_rel_half_interval(&record->time_ns) : NAN;
 }
 
-static const char *rank_cell(char text[32], const struct nw_record *record)
+const char *nw_bench_simulated(const struct nw_bench_text *text)
 {
-    if (record == NULL || record->slowest_rank < 0)
-        return "N/A";
-    snprintf(text, 32, "%d", record->slowest_rank);
-    return text;
+    return text->simulated || text->series.simulated ? ", SIMULATED" : "";
 }
 
-/* ---- case coll: nccl-tests' table -------------------------------------------------------------
- */
-
-static void coll_header(const struct nw_bench_text *text)
-{
-    FILE *out = text->stream;
-
-    fprintf(out, "#\n# %s\n#\n", text->series.collective);
-    fprintf(out, "# %73s%35s%31s%21s\n", "out-of-place", "in-place", "out-of-place", "in-place");
-    fprintf(out,
-            "#%11s  %12s  %8s  %6s  %6s  %7s  %6s  %6s %6s  %7s  %6s  %6s %6s   %6s  %8s  %5s   "
-            "%6s  %8s  %5s\n",
-            "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time",
-            "algbw", "busbw", "#wrong", "+/-", "skew", "slow", "+/-", "skew", "slow");
-    fprintf(out,
-            "#%11s  %12s  %8s  %6s  %6s  %7s  %6s  %6s %6s  %7s  %6s  %6s %6s   %6s  %8s  %5s   "
-            "%6s  %8s  %5s\n",
-            "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)",
-            "(GB/s)", "", "(%)", "(us)", "rank", "(%)", "(us)", "rank");
-}
-
-static void print_block(FILE *out, const struct nw_record *record)
-{
-    char time[32], algbw[32], busbw[32], wrong[32];
-
-    fprintf(out, "  %7s  %6s  %6s  %5s",
-            cell(time, record != NULL ? record->time_ns.median / 1e3 : NAN, 7),
-            cell(algbw, record != NULL ? record->algbw_bytes_per_s / 1e9 : NAN, 6),
-            cell(busbw, record != NULL ? record->busbw_bytes_per_s / 1e9 : NAN, 6),
-            wrong_cell(wrong, record));
-}
-
-static void print_spread(FILE *out, const struct nw_record *record)
-{
-    char interval[32], skew[32], rank[32];
-
-    fprintf(out, "   %6s  %8s  %5s", cell(interval, rel_percent(record), 5),
-            cell(skew, record != NULL ? record->skew_ns / 1e3 : NAN, 8), rank_cell(rank, record));
-}
-
-/* One line; either half may be missing. */
-static void coll_row(const struct nw_bench_text *text, const struct nw_record *out_of_place,
-                     const struct nw_record *in_place)
-{
-    const struct nw_record *any = out_of_place != NULL ? out_of_place : in_place;
-    FILE *out = text->stream;
-
-    fprintf(out, "%12" PRIu64 "  %12" PRIu64 "  %8s  %6s  %6d", any->bytes, any->count, any->dtype,
-            any->op, any->root);
-    print_block(out, out_of_place);
-    print_block(out, in_place);
-    print_spread(out, out_of_place);
-    print_spread(out, in_place);
-    fprintf(out, "\n");
-}
-
-static void flush_held_coll(struct nw_bench_text *text)
-{
-    if (text->holds)
-        coll_row(text, &text->held, NULL);
-    text->holds = false;
-}
-
-static void hold(struct nw_bench_text *text, const struct nw_record *record)
+void nw_bench_hold(struct nw_bench_text *text, const struct nw_record *record)
 {
     text->held = *record;
     text->held.samples_ns = NULL;
@@ -131,172 +49,29 @@ static void hold(struct nw_bench_text *text, const struct nw_record *record)
     text->holds = true;
 }
 
-/* The remedy for a falling curve: a comment, so that no parser takes it for another row. */
-static void coll_pieces(struct nw_bench_text *text, const struct nw_record *record)
-{
-    char bytes[32], piece[32], time[32], algbw[32], busbw[32];
-
-    fprintf(text->stream,
-            "#   %s %s in pieces of %s: %s us, algbw %s GB/s, busbw %s GB/s, +/-%.1f %%\n",
-            nw_format_bytes(bytes, record->bytes), record->in_place ? "in place" : "out of place",
-            nw_format_bytes(piece, record->piece_bytes),
-            cell(time, record->time_ns.median / 1e3, 7),
-            cell(algbw, record->algbw_bytes_per_s / 1e9, 6),
-            cell(busbw, record->busbw_bytes_per_s / 1e9, 6), rel_percent(record));
-}
-
-static void coll_record(struct nw_bench_text *text, const struct nw_record *record)
-{
-    if (record->piece_bytes > 0 && text->plan->piece_bytes == 0) {
-        flush_held_coll(text);
-        coll_pieces(text, record);
-        return;
-    }
-    if (!record->in_place) {
-        const struct nw_coll *coll = nw_coll_find(record->collective);
-
-        flush_held_coll(text);
-        if (text->plan->places & NW_PLACE_IN && coll != NULL && !(coll->flags & NW_COLL_NO_INPLACE))
-            hold(text, record);
-        else
-            coll_row(text, record, NULL);
-        return;
-    }
-    if (text->holds && text->held.bytes == record->bytes) {
-        coll_row(text, &text->held, record);
-        text->holds = false;
-    } else {
-        flush_held_coll(text);
-        coll_row(text, NULL, record);
-    }
-}
-
-static void plateau_line(const struct nw_bench_text *text, int place)
-{
-    struct nw_plateau plateau;
-    char rate[32], low[32], high[32], from[32], to[32];
-
-    if (nw_plateau_of(&text->results.runs[0], "coll", text->series.collective, 0, 0, place,
-                      &plateau) != NW_OK ||
-        !isfinite(plateau.busbw_bytes_per_s))
-        return;
-    fprintf(text->stream, "# Plateau %s: busbw %s GB/s [%s, %s] from %s to %s (%s %s)\n",
-            place == 1 ? "in place" : "out of place",
-            nw_format_gb_per_s(rate, plateau.busbw_bytes_per_s),
-            nw_format_gb_per_s(low, plateau.low), nw_format_gb_per_s(high, plateau.high),
-            nw_format_bytes(from, plateau.from_bytes), nw_format_bytes(to, plateau.to_bytes),
-            text->series.dtype, text->series.op);
-}
-
-static void coll_footer(struct nw_bench_text *text)
-{
-    flush_held_coll(text);
-    fprintf(text->stream, "#\n");
-    if (text->results.run_count > 0) {
-        plateau_line(text, 0);
-        plateau_line(text, 1);
-    }
-    /* nccl-tests' last lines, for what parses them */
-    if (text->checked > 0)
-        fprintf(text->stream, "# Out of bounds values : %" PRId64 " %s\n", text->wrong,
-                text->wrong > 0 ? "FAILED" : "OK");
-    else
-        fprintf(text->stream, "# Out of bounds values : N/A\n");
-    if (text->busbw_count > 0)
-        fprintf(text->stream, "# Avg bus bandwidth    : %g \n#\n",
-                text->busbw_sum / (double)text->busbw_count / 1e9);
-    else
-        fprintf(text->stream, "# Avg bus bandwidth    : N/A\n#\n");
-}
-
-/* ---- case pairs -------------------------------------------------------------------------------
- */
-
-static void pairs_header(const struct nw_bench_text *text)
-{
-    fprintf(
-        text->stream,
-        "#\n# pairs: both ways at once, one way is shown; disjoint pairs at the same time\n#\n");
-    fprintf(text->stream, "#    %5s %5s  %-20s %-20s  %10s  %9s  %6s  %8s %6s\n", "rank", "rank",
-            "host", "host", "size (B)", "time (us)", "+/-(%)", "GB/s", "#wrong");
-}
-
-static void pairs_record(struct nw_bench_text *text, const struct nw_record *record)
-{
-    char time[32], interval[32], rate[32], wrong[32];
-
-    fprintf(text->stream, "pair %5d %5d  %-20s %-20s  %10" PRIu64 "  %9s  %6s  %8s %6s\n",
-            record->peer_a, record->peer_b, record->host_a, record->host_b, record->bytes,
-            cell(time, record->time_ns.median / 1e3, 9), cell(interval, rel_percent(record), 6),
-            cell(rate, record->algbw_bytes_per_s / 1e9, 8), wrong_cell(wrong, record));
-}
-
-static void pairs_footer(struct nw_bench_text *text)
-{
-    fprintf(text->stream, "#\n");
-}
-
-/* ---- case scaling -----------------------------------------------------------------------------
- */
-
-static void scaling_header(const struct nw_bench_text *text)
-{
-    fprintf(text->stream, "#\n# scaling of %s: the slowest host alone, then all hosts\n#\n",
-            text->series.collective);
-    fprintf(text->stream, "#       %12s  %-20s  %5s %9s %8s  %5s %5s %9s %8s  %10s\n", "size (B)",
-            "slowest host", "ranks", "time (us)", "busbw", "hosts", "ranks", "time (us)", "busbw",
-            "efficiency");
-}
-
-static void scaling_row(const struct nw_bench_text *text, const struct nw_record *one,
-                        const struct nw_record *all)
-{
-    const double efficiency = all->busbw_bytes_per_s / one->busbw_bytes_per_s;
-    char one_time[32], one_rate[32], all_time[32], all_rate[32], percent[32];
-
-    fprintf(text->stream, "scaling %12" PRIu64 "  %-20s  %5d %9s %8s  %5d %5d %9s %8s  %8s %%\n",
-            all->bytes, one->host_a, one->rank_count, cell(one_time, one->time_ns.median / 1e3, 9),
-            cell(one_rate, one->busbw_bytes_per_s / 1e9, 8), all->host_count, all->rank_count,
-            cell(all_time, all->time_ns.median / 1e3, 9),
-            cell(all_rate, all->busbw_bytes_per_s / 1e9, 8), cell(percent, 100 * efficiency, 8));
-}
-
-static void scaling_record(struct nw_bench_text *text, const struct nw_record *record)
-{
-    if (record->host_count == 1) {
-        hold(text, record);
-    } else if (text->holds) {
-        scaling_row(text, &text->held, record);
-        text->holds = false;
-    }
-}
-
 /* ---- tables -----------------------------------------------------------------------------------
  */
 
-static const struct layout {
-    const char *case_name;
-    void (*header)(const struct nw_bench_text *text);
-    void (*record)(struct nw_bench_text *text, const struct nw_record *record);
-    void (*footer)(struct nw_bench_text *text);
-} layouts[] = {
-    {"coll", coll_header, coll_record, coll_footer},
-    {"pairs", pairs_header, pairs_record, pairs_footer},
-    {"scaling", scaling_header, scaling_record, pairs_footer},
-};
-
-static const struct layout *layout_of(const struct nw_record *record)
+static const struct nw_bench_layout *layout_of(const struct nw_record *record)
 {
-    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
-        if (strcmp(layouts[i].case_name, record->case_name) == 0)
-            return &layouts[i];
+    static const struct nw_bench_layout *const tables[] = {nw_bench_coll_layouts,
+                                                           nw_bench_device_layouts};
+
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        for (const struct nw_bench_layout *row = tables[i]; row->case_name != NULL; row++)
+            if (strcmp(row->case_name, record->case_name) == 0)
+                return row;
     return NULL;
 }
 
 static bool same_series(const struct nw_record *a, const struct nw_record *b)
 {
-    return strcmp(a->case_name, b->case_name) == 0 && strcmp(a->collective, b->collective) == 0 &&
-           strcmp(a->dtype, b->dtype) == 0 && strcmp(a->op, b->op) == 0 && a->root == b->root;
+    if (strcmp(a->case_name, b->case_name) != 0)
+        return false;
+    return layout_of(a)->whole_case ||
+           (strcmp(a->collective, b->collective) == 0 && strcmp(a->lane, b->lane) == 0 &&
+            strcmp(a->features, b->features) == 0 && strcmp(a->dtype, b->dtype) == 0 &&
+            strcmp(a->op, b->op) == 0 && a->root == b->root);
 }
 
 static void end_series(struct nw_bench_text *text)
@@ -314,24 +89,36 @@ static void end_series(struct nw_bench_text *text)
 
 static void begin_series(struct nw_bench_text *text, const struct nw_record *record)
 {
-    hold(text, record);
+    nw_bench_hold(text, record);
     text->series = text->held;
     text->holds = false;
     text->in_series = true;
     layout_of(record)->header(text);
 }
 
-/* Keep what the footer needs: the record without its samples. */
-static void keep(struct nw_bench_text *text, const struct nw_record *record)
+static struct nw_run *run_of(struct nw_results *results)
+{
+    return results->run_count > 0 ? &results->runs[0] : nw_results_add_run(results);
+}
+
+/* Without samples and warnings. Out of memory: a footer line less. */
+static void keep_in(struct nw_results *results, const struct nw_record *record)
 {
     struct nw_record copy = *record;
-    struct nw_run *run =
-        text->results.run_count > 0 ? &text->results.runs[0] : nw_results_add_run(&text->results);
+    struct nw_run *run = run_of(results);
 
     copy.samples_ns = NULL;
     copy.warnings = (struct nw_findings){0};
     if (run != NULL)
-        (void)nw_run_add_record(run, &copy); /* out of memory: a footer line less */
+        (void)nw_run_add_record(run, &copy);
+}
+
+/* What the footers need. */
+static void keep(struct nw_bench_text *text, const struct nw_record *record)
+{
+    keep_in(&text->results, record);
+    if (strcmp(record->case_name, "coll") == 0)
+        keep_in(&text->whole, record);
     if (record->wrong_elements >= 0) {
         text->checked++;
         text->wrong += record->wrong_elements;
@@ -383,6 +170,18 @@ static void print_finding(FILE *out, const struct nw_finding *finding)
             finding->remedy != NULL ? finding->remedy : "");
 }
 
+/* What the lanes need of it. */
+static void keep_context(struct nw_bench_text *text, const struct nw_context *context)
+{
+    struct nw_run *run = run_of(&text->whole);
+
+    if (run == NULL)
+        return;
+    json_decref(run->context.lanes);
+    run->context.lanes = json_incref(context->lanes);
+    run->context.simulated = context->simulated;
+}
+
 void nw_bench_text_context(struct nw_bench_text *text, const struct nw_context *context)
 {
     FILE *out = text->stream;
@@ -413,11 +212,13 @@ void nw_bench_text_context(struct nw_bench_text *text, const struct nw_context *
     for (size_t i = 0; i < context->findings.count; i++)
         print_finding(out, &context->findings.items[i]);
     fflush(out);
+    text->simulated = context->simulated;
+    keep_context(text, context);
 }
 
 void nw_bench_text_record(struct nw_bench_text *text, const struct nw_record *record)
 {
-    const struct layout *layout = layout_of(record);
+    const struct nw_bench_layout *layout = layout_of(record);
 
     if (layout == NULL)
         return;
@@ -443,18 +244,59 @@ void nw_bench_text_finding(struct nw_bench_text *text, const struct nw_finding *
         end_series(text);
     print_finding(text->stream, finding);
     fflush(text->stream);
+    if (strcmp(finding->code, "lane-broken") == 0 && run_of(&text->whole) != NULL)
+        (void)nw_findings_copy(
+            &run_of(&text->whole)->context.findings,
+            &(const struct nw_findings){.items = (struct nw_finding *)finding, .count = 1});
+}
+
+/* As comments, so that no parser takes them for rows. */
+static void print_commented(FILE *stream, char *block)
+{
+    char *rest = NULL;
+
+    fprintf(stream, "#\n");
+    for (char *line = strtok_r(block, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest))
+        fprintf(stream, "# %s\n", line);
+    fprintf(stream, "#\n");
+}
+
+static nw_rc print_lanes(const struct nw_bench_text *text)
+{
+    struct nw_lanes lanes;
+    char *block = NULL;
+    size_t size = 0;
+    FILE *memory;
+    nw_rc rc;
+
+    if (text->whole.run_count == 0)
+        return NW_OK;
+    NW_TRY(nw_lanes_compare(&text->whole.runs[0], &lanes));
+    memory = open_memstream(&block, &size);
+    rc = memory != NULL ? nw_report_lanes(memory, &lanes)
+                        : nw_fail(NW_ENOMEM, "no memory for the table of lanes");
+    if (memory != NULL && fclose(memory) != 0 && rc == NW_OK)
+        rc = nw_fail(NW_ENOMEM, "no memory for the table of lanes");
+    if (rc == NW_OK && size > 0)
+        print_commented(text->stream, block);
+    free(block);
+    nw_lanes_free(&lanes);
+    return rc;
 }
 
 nw_rc nw_bench_text_close(struct nw_bench_text *text)
 {
-    nw_rc rc = NW_OK;
+    nw_rc rc;
 
     if (text == NULL)
         return NW_OK;
     end_series(text);
+    rc = print_lanes(text);
     if (fflush(text->stream) != 0 || ferror(text->stream))
         rc = nw_fail(NW_EIO, "cannot write the table: %s", strerror(errno));
     nw_results_free(&text->results);
+    nw_results_free(&text->whole);
     free(text);
     return rc;
 }

@@ -6,6 +6,7 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "report/audit_text.h"
+#include "report/lanes_text.h"
 #include "report/measured_text.h"
 #include "report/model_text.h"
 
@@ -154,12 +155,21 @@ static nw_rc print_job(FILE *stream, const struct nw_screen *screen)
     return NW_OK;
 }
 
+static nw_rc print_lanes(FILE *stream, const struct nw_lanes *lanes)
+{
+    if (lanes->count == 0 && lanes->note_count == 0)
+        return NW_OK;
+    fputc('\n', stream);
+    return nw_report_lanes(stream, lanes);
+}
+
 nw_rc nw_report_screen(FILE *stream, const struct nw_screen *screen)
 {
     print_title(stream, screen);
     fprintf(stream, "\nMeasured (time of the slowest rank)\n");
     NW_TRY(nw_report_measured(stream, screen->run));
     NW_TRY(nw_report_pairs(stream, screen->run));
+    NW_TRY(print_lanes(stream, screen->lanes));
     if (screen->audit != NULL) {
         fputc('\n', stream);
         NW_TRY(nw_report_audit_table(stream, screen->audit));

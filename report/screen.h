@@ -9,11 +9,12 @@
 
 #include "model/model.h"
 #include "results/audit.h"
-#include "results/results.h"
+#include "results/lanes.h"
 
 struct nw_screen { /* borrows everything */
     const char *version;
     const struct nw_run *run;
+    const struct nw_lanes *lanes;
     double elapsed_ns;
     const struct nw_audit *audit; /* NULL: no quote was given */
     const struct nw_model *model; /* NULL: no job was given */

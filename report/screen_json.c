@@ -74,6 +74,8 @@ static nw_rc fill(json_t *root, const struct nw_screen *screen)
     NW_TRY(nw_json_set_text(root, "report", screen->report_path));
     NW_TRY(nw_json_set_text(root, "job_problem", screen->job_problem));
     NW_TRY(add_measured(root, screen->run));
+    NW_TRY(nw_lanes_to_json(screen->lanes, &item));
+    NW_TRY(nw_json_set_new(root, "lanes", item));
     if (screen->audit != NULL) {
         NW_TRY(nw_audit_to_json(screen->audit, &item));
         NW_TRY(nw_json_set_new(root, "audit", item));

@@ -17,7 +17,7 @@ struct point {
 struct wanted {
     const char *case_name, *collective;
     int rank_count, host_count, place;
-    const struct nw_record *like; /* lane, dtype, op and root of the curve; NULL: any */
+    const struct nw_record *like; /* lane, features, dtype, op and root of the curve; NULL: any */
 };
 
 static bool is_wanted(const struct nw_record *record, const struct wanted *wanted)
@@ -35,9 +35,12 @@ static bool is_wanted(const struct nw_record *record, const struct wanted *wante
         (wanted->place >= 0 && record->in_place != (wanted->place == 1)))
         return false;
     return like == NULL ||
-           (strcmp(record->lane, like->lane) == 0 && strcmp(record->dtype, like->dtype) == 0 &&
-            strcmp(record->op, like->op) == 0 && record->root == like->root &&
-            record->rank_count == like->rank_count && record->host_count == like->host_count);
+           (strcmp(record->lane, like->lane) == 0 &&
+            strcmp(record->features, like->features) == 0 &&
+            strcmp(record->dtype, like->dtype) == 0 && strcmp(record->op, like->op) == 0 &&
+            record->root == like->root && record->peer_a == like->peer_a &&
+            record->peer_b == like->peer_b && record->rank_count == like->rank_count &&
+            record->host_count == like->host_count);
 }
 
 static int by_bytes_then_rate(const void *a, const void *b)
@@ -153,7 +156,22 @@ static void widen(struct nw_plateau *plateau, const struct sweep *sweep,
     }
 }
 
-/* The first record of the largest rank count; NULL: none is wanted. */
+/* Whose curve is taken: the most ranks, then the library's own choice of a way, then nothing asked
+ * of it besides. */
+static bool is_before(const struct nw_record *record, const struct nw_record *other)
+{
+    const bool own = strcmp(record->lane, "auto") == 0,
+               other_own = strcmp(other->lane, "auto") == 0;
+
+    if (record->rank_count != other->rank_count)
+        return record->rank_count > other->rank_count;
+    if (own != other_own)
+        return own;
+    return record->features[0] == '\0' && other->features[0] != '\0' &&
+           strcmp(record->lane, other->lane) == 0;
+}
+
+/* NULL: none is wanted. */
 static const struct nw_record *find_like(const struct sweep *sweep, const struct wanted *wanted)
 {
     const struct nw_record *like = NULL;
@@ -162,7 +180,7 @@ static const struct nw_record *find_like(const struct sweep *sweep, const struct
     for (size_t i = 0; i < sweep->record_count; i++) {
         const struct nw_record *record = record_at(sweep, i, &run, &first);
 
-        if ((like == NULL || record->rank_count > like->rank_count) && is_wanted(record, wanted))
+        if ((like == NULL || is_before(record, like)) && is_wanted(record, wanted))
             like = record;
     }
     return like;
@@ -183,6 +201,34 @@ static size_t collect(const struct sweep *sweep, const struct wanted *wanted, st
     return merge_sizes(points, count);
 }
 
+/* `wanted->like` says whose curve it is. */
+static nw_rc plateau_of_sweep(const struct sweep *sweep, const struct wanted *wanted,
+                              struct nw_plateau *plateau_out)
+{
+    struct point *points = malloc((sweep->record_count + 1) * sizeof *points);
+    double *scratch = malloc((sweep->record_count + 1) * sizeof *scratch);
+    struct nw_plateau plateau = {.rank_count = wanted->like->rank_count,
+                                 .host_count = wanted->like->host_count};
+    size_t count;
+
+    if (points == NULL || scratch == NULL) {
+        free(points);
+        free(scratch);
+        return nw_fail(NW_ENOMEM, "no memory for a curve of %zu records", sweep->record_count);
+    }
+    count = collect(sweep, wanted, points);
+    if (count > 0) {
+        fill(&plateau, points, count, scratch);
+        widen(&plateau, sweep, wanted);
+        *plateau_out = plateau;
+    }
+    free(points);
+    free(scratch);
+    return count > 0 ? NW_OK
+                     : nw_fail(NW_ENODEV, "no record of case %s, %s with a bus bandwidth",
+                               wanted->case_name, wanted->collective);
+}
+
 nw_rc nw_plateau_of_runs(const struct nw_run *const *runs, size_t run_count, const char *case_name,
                          const char *collective, int rank_count, int host_count, int place,
                          struct nw_plateau *plateau_out)
@@ -192,28 +238,20 @@ nw_rc nw_plateau_of_runs(const struct nw_run *const *runs, size_t run_count, con
 
     for (size_t i = 0; i < run_count; i++)
         sweep.record_count += runs[i]->record_count;
-    const struct nw_record *like = find_like(&sweep, &wanted);
-
-    if (like == NULL)
+    wanted.like = find_like(&sweep, &wanted);
+    if (wanted.like == NULL)
         return nw_fail(NW_ENODEV, "no record of case %s, %s with a bus bandwidth", case_name,
                        collective);
-    wanted.like = like;
-    struct point *points = malloc(sweep.record_count * sizeof *points);
-    double *scratch = malloc(sweep.record_count * sizeof *scratch);
+    return plateau_of_sweep(&sweep, &wanted, plateau_out);
+}
 
-    if (points == NULL || scratch == NULL) {
-        free(points);
-        free(scratch);
-        return nw_fail(NW_ENOMEM, "no memory for a curve of %zu records", sweep.record_count);
-    }
-    struct nw_plateau plateau = {.rank_count = like->rank_count, .host_count = like->host_count};
+nw_rc nw_plateau_like(const struct nw_run *run, const struct nw_record *like,
+                      struct nw_plateau *plateau_out)
+{
+    const struct wanted wanted = {like->case_name, like->collective, 0, 0, like->in_place, like};
+    const struct sweep sweep = {.runs = &run, .run_count = 1, .record_count = run->record_count};
 
-    fill(&plateau, points, collect(&sweep, &wanted, points), scratch);
-    widen(&plateau, &sweep, &wanted);
-    free(points);
-    free(scratch);
-    *plateau_out = plateau;
-    return NW_OK;
+    return plateau_of_sweep(&sweep, &wanted, plateau_out);
 }
 
 nw_rc nw_plateau_of(const struct nw_run *run, const char *case_name, const char *collective,

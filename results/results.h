@@ -81,7 +81,8 @@ struct nw_plateau {
 };
 /* Over the records of `run` with this collective, rank and host count (0: any, the largest rank
  * count that is there), place -1 either (the mean of both where a size has both) / 0 out / 1 in.
- * Lane, dtype, op and root are those of the first such record; records with wrong data, without a
+ * Lane, features, dtype, op and root are those of one such record: of the lane auto where there is
+ * one, without features where there is one, else of the first. Records with wrong data, without a
  * bus bandwidth, or moved in pieces are left out. NW_ENODEV: none is left. */
 nw_rc nw_plateau_of(const struct nw_run *run, const char *case_name, const char *collective,
                     int rank_count, int host_count, int place, struct nw_plateau *plateau_out);
@@ -89,5 +90,8 @@ nw_rc nw_plateau_of(const struct nw_run *run, const char *case_name, const char 
 nw_rc nw_plateau_of_runs(const struct nw_run *const *runs, size_t run_count, const char *case_name,
                          const char *collective, int rank_count, int host_count, int place,
                          struct nw_plateau *plateau_out);
+/* Over the records of `run` that differ from `like` in bytes and times only. */
+nw_rc nw_plateau_like(const struct nw_run *run, const struct nw_record *like,
+                      struct nw_plateau *plateau_out);
 
 #endif

@@ -1,0 +1,208 @@
+#include "report/lanes_text.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/table.h"
+#include "base/units.h"
+
+#define DASH "\xE2\x80\x93"
+/* Lanes beside each other: seven are within 100 columns, more go below. */
+enum { ACROSS = 7 };
+
+/* Out of place where both places were measured: two tables would say the same. */
+static bool is_shown(const struct nw_lanes *lanes, size_t index)
+{
+    const struct nw_record *like = lanes->groups[index].like;
+
+    if (!like->in_place)
+        return true;
+    for (size_t i = 0; i < lanes->count; i++) {
+        const struct nw_record *other = lanes->groups[i].like;
+
+        if (!other->in_place && strcmp(other->collective, like->collective) == 0 &&
+            strcmp(other->features, like->features) == 0 &&
+            strcmp(other->dtype, like->dtype) == 0 && other->rank_count == like->rank_count &&
+            other->host_count == like->host_count)
+            return false;
+    }
+    return true;
+}
+
+/* The lanes of all shown groups, in the order that they were run in. */
+static size_t list_lanes(const struct nw_lanes *lanes, const char *names[NW_LANES_MAX])
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < lanes->count; i++) {
+        for (size_t s = 0; s < lanes->groups[i].side_count && is_shown(lanes, i); s++) {
+            const char *name = lanes->groups[i].sides[s].lane;
+            size_t known = 0;
+
+            while (known < count && strcmp(names[known], name) != 0)
+                known++;
+            if (known == count && count < NW_LANES_MAX)
+                names[count++] = name;
+        }
+    }
+    return count;
+}
+
+static void rate_cell(char text[64], const struct nw_lane_side *side)
+{
+    nw_format_gb_per_s(text, side->busbw_bytes_per_s.value);
+    if (side->partial && isfinite(side->busbw_bytes_per_s.value))
+        strcat(text, "*");
+}
+
+static void latency_cell(char text[64], const struct nw_lane_side *side)
+{
+    nw_format_sig(text, side->latency_ns.value / 1e3, 3);
+}
+
+static void ratio_cell(char text[64], const struct nw_lane_side *side)
+{
+    nw_format_sig(text, side->ratio.value, 3);
+}
+
+static void add_row(struct nw_table *table, const char *title, const struct nw_lanes_group *group,
+                    const char *const *names, size_t count,
+                    void (*cell)(char text[64], const struct nw_lane_side *side))
+{
+    const char *cells[ACROSS + 1] = {title};
+    char texts[ACROSS][64];
+
+    for (size_t i = 0; i < count; i++) {
+        const struct nw_lane_side *side = nw_lanes_side(group, names[i]);
+
+        cells[i + 1] = DASH;
+        if (side == NULL)
+            continue;
+        cell(texts[i], side);
+        cells[i + 1] = texts[i];
+    }
+    nw_table_row(table, cells);
+}
+
+static void add_group(struct nw_table *table, const struct nw_lanes_group *group,
+                      const char *const *names, size_t count)
+{
+    const struct nw_record *like = group->like;
+    const char *cells[ACROSS + 1] = {NULL};
+    char title[128], size[32], latency[64];
+
+    snprintf(title, sizeof title, "%s, %d ranks%s", like->collective, like->rank_count,
+             like->in_place ? ", in place" : "");
+    if (like->host_count > 1)
+        snprintf(title + strlen(title), sizeof title - strlen(title), ", %d hosts",
+                 like->host_count);
+    if (like->features[0] != '\0')
+        snprintf(title + strlen(title), sizeof title - strlen(title), ", %.40s", like->features);
+    cells[0] = title;
+    for (size_t i = 0; i < count; i++)
+        cells[i + 1] = "";
+    nw_table_row(table, cells);
+    add_row(table, "  busbw, GB/s", group, names, count, rate_cell);
+    if (group->slowest >= 0)
+        add_row(table, "  over the slowest", group, names, count, ratio_cell);
+    if (group->latency_bytes == 0)
+        return;
+    snprintf(latency, sizeof latency, "  at %s, us", nw_format_bytes(size, group->latency_bytes));
+    add_row(table, latency, group, names, count, latency_cell);
+}
+
+static nw_rc print_table(FILE *stream, const struct nw_lanes *lanes, const char *const *names,
+                         size_t count)
+{
+    struct nw_column columns[ACROSS + 1] = {{"Lane", NW_LEFT}};
+    struct nw_table *table;
+
+    for (size_t i = 0; i < count; i++)
+        columns[i + 1] = (struct nw_column){names[i], NW_RIGHT};
+    NW_TRY(nw_table_open(columns, count + 1, &table));
+    for (size_t i = 0; i < lanes->count; i++)
+        if (is_shown(lanes, i))
+            add_group(table, &lanes->groups[i], names, count);
+    return nw_table_print(table, stream);
+}
+
+static void print_ratio(FILE *stream, const char *collective, const struct nw_lane_side *a,
+                        const struct nw_lane_side *b)
+{
+    const struct nw_value ratio = nw_value_ratio(a->busbw_bytes_per_s, b->busbw_bytes_per_s);
+    char value[32], low[32], high[32];
+
+    if (!isfinite(ratio.value) || a->partial || b->partial)
+        return;
+    fprintf(stream, "%s/%s, %s: %s [%s, %s]\n", a->lane, b->lane, collective,
+            nw_format_sig(value, ratio.value, 3), nw_format_sig(low, ratio.low, 3),
+            nw_format_sig(high, ratio.high, 3));
+}
+
+/* What the lanes are there for; where there is no such pair, the fastest over the slowest. */
+static void print_ratios(FILE *stream, const struct nw_lanes_group *group)
+{
+    static const char *const pairs[][2] = {{"nvlink", "pcie"}, {"rdma", "tcp"}};
+    bool any = false;
+
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        const struct nw_lane_side *a = nw_lanes_side(group, pairs[i][0]);
+        const struct nw_lane_side *b = nw_lanes_side(group, pairs[i][1]);
+
+        if (a == NULL || b == NULL)
+            continue;
+        any = true;
+        print_ratio(stream, group->like->collective, a, b);
+    }
+    if (!any && group->slowest >= 0 && group->slowest != group->fastest)
+        print_ratio(stream, group->like->collective, &group->sides[group->fastest],
+                    &group->sides[group->slowest]);
+}
+
+static void print_partial(FILE *stream, const struct nw_lanes *lanes)
+{
+    for (size_t i = 0; i < lanes->count; i++)
+        for (size_t s = 0; s < lanes->groups[i].side_count; s++) {
+            const struct nw_lane_side *side = &lanes->groups[i].sides[s];
+            char size[32];
+
+            if (side->partial && is_shown(lanes, i))
+                fprintf(stream, "* %s over %s was measured up to %s only and is not compared\n",
+                        lanes->groups[i].like->collective, side->lane,
+                        nw_format_bytes(size, side->to_bytes));
+        }
+}
+
+static void print_notes(FILE *stream, const struct nw_lanes *lanes)
+{
+    char first[64];
+
+    for (size_t i = 0; i < lanes->note_count; i++) {
+        const struct nw_lane_note *note = &lanes->notes[i];
+
+        if (note->broke)
+            snprintf(first, sizeof first, "broke: ");
+        else
+            snprintf(first, sizeof first, "left out: %.20s: ", note->lane);
+        nw_print_wrapped(stream, first, "    ", note->text);
+    }
+}
+
+nw_rc nw_report_lanes(FILE *stream, const struct nw_lanes *lanes)
+{
+    const char *names[NW_LANES_MAX];
+    const size_t count = list_lanes(lanes, names);
+
+    if (count > 0)
+        fprintf(stream, "Lanes side by side%s\n",
+                lanes->simulated ? " (SIMULATED, no measurement)" : "");
+    for (size_t first = 0; first < count; first += ACROSS)
+        NW_TRY(print_table(stream, lanes, names + first,
+                           count - first < ACROSS ? count - first : ACROSS));
+    for (size_t i = 0; i < lanes->count; i++)
+        if (is_shown(lanes, i))
+            print_ratios(stream, &lanes->groups[i]);
+    print_partial(stream, lanes);
+    print_notes(stream, lanes);
+    return NW_OK;
+}
