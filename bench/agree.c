@@ -29,6 +29,7 @@ static nw_rc agree_on(struct nw_comm *comm, const int *codes, const char *text)
 {
     const int speaker = speaking_rank(comm, codes);
     struct verdict verdict = {.rc = NW_OK};
+    char who[NW_COMM_RANK_TEXT];
 
     if (speaker < 0)
         return NW_OK;
@@ -38,8 +39,8 @@ static nw_rc agree_on(struct nw_comm *comm, const int *codes, const char *text)
     /* bad input and files are rank 0's, which is where the person is */
     if (comm->rank_count == 1 || (speaker == 0 && nw_rc_exit_code((nw_rc)verdict.rc) == 2))
         return nw_fail((nw_rc)verdict.rc, "%s", verdict.text);
-    return nw_fail((nw_rc)verdict.rc, "rank %d on %s: %s", speaker,
-                   comm->host_names[comm->host_of_rank[speaker]], verdict.text);
+    return nw_fail((nw_rc)verdict.rc, "%s: %s", nw_comm_rank_text(comm, speaker, who),
+                   verdict.text);
 }
 
 nw_rc nw_agree(struct nw_comm *comm, nw_rc mine)

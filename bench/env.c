@@ -327,6 +327,39 @@ static nw_rc tell_start(char started[32])
     return NW_OK;
 }
 
+/* Each rank's, in rank order. */
+static nw_rc list_gpus(const struct nw_comm *comm, json_t **array_out)
+{
+    json_t *array = json_array();
+
+    for (int rank = 0; array != NULL && rank < comm->rank_count; rank++) {
+        const struct nw_comm_gpu *gpu = &comm->gpus[rank];
+        json_t *entry = json_object();
+        nw_rc rc = json_array_append_new(array, entry) == 0 ? NW_OK : NW_ENOMEM;
+
+        if (rc == NW_OK && gpu->index >= 0)
+            rc = nw_json_set_int(entry, "index", gpu->index);
+        if (rc == NW_OK)
+            rc = nw_json_set_text(entry, "model", gpu->model);
+        if (rc == NW_OK)
+            rc = nw_json_set_text(entry, "uuid", gpu->uuid);
+        if (rc == NW_OK)
+            rc = nw_json_set_text(entry, "pci", gpu->pci);
+        if (rc == NW_OK)
+            rc = nw_json_set_text(entry, "driver", gpu->driver);
+        if (rc == NW_OK)
+            rc = nw_json_set_text(entry, "library", gpu->library);
+        if (rc != NW_OK) {
+            json_decref(array);
+            array = NULL;
+        }
+    }
+    if (array == NULL)
+        return nw_fail(NW_ENOMEM, "no memory for the GPUs of %d ranks", comm->rank_count);
+    *array_out = array;
+    return NW_OK;
+}
+
 static nw_rc fill_own(const struct nw_plan *plan, const struct nw_comm *comm, const char *version,
                       struct nw_context *context)
 {
@@ -341,6 +374,8 @@ static nw_rc fill_own(const struct nw_plan *plan, const struct nw_comm *comm, co
     context->simulated = comm->ops->simulated || comm->simulated;
     if (comm->dev != NULL)
         snprintf(context->gpu_model, sizeof context->gpu_model, "%s", comm->dev->name);
+    if (comm->gpus != NULL)
+        NW_TRY(list_gpus(comm, &context->gpus));
     context->topology = json_array();
     if (context->topology == NULL)
         return nw_fail(NW_ENOMEM, "no memory for the context");

@@ -45,13 +45,12 @@ static void enter_phase(const struct loop *loop, const char *phase)
 static nw_rc name_failure(const struct loop *loop, nw_rc rc)
 {
     const struct nw_comm *comm = loop->how->comm;
-    char text[sizeof nw_last_error()->text];
+    char text[sizeof nw_last_error()->text], who[NW_COMM_RANK_TEXT];
 
     if (rc == NW_OK || rc == NW_EPEER)
         return rc;
     snprintf(text, sizeof text, "%s", nw_last_error()->text);
-    return nw_fail(rc, "rank %d on %s: %s", comm->rank,
-                   comm->host_names[comm->host_of_rank[comm->rank]], text);
+    return nw_fail(rc, "%s: %s", nw_comm_rank_text(comm, comm->rank, who), text);
 }
 
 static nw_rc call_once(const struct loop *loop, uint64_t index)
@@ -331,11 +330,10 @@ void nw_measured_free(struct nw_measured *measured)
 static nw_rc report_wrong(const struct nw_group_check *check, const struct nw_comm *comm,
                           struct nw_record *record)
 {
-    char where[96], origin[48] = "";
+    char where[NW_COMM_RANK_TEXT], origin[48] = "";
 
     record->rc = NW_EWRONG;
-    snprintf(where, sizeof where, "rank %d on %s", check->rank,
-             comm->host_names[comm->host_of_rank[check->rank]]);
+    nw_comm_rank_text(comm, check->rank, where);
     if (check->first.from_rank >= 0)
         snprintf(origin, sizeof origin, ", from rank %d", check->first.from_rank);
     return nw_findings_add(&record->warnings, NW_FINDING_FAIL, "wrong-data", where,

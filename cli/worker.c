@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/child.h"
@@ -237,7 +238,7 @@ static nw_rc open_lane(struct worker *worker)
     nw_bench_status_write(&worker->shared->status,
                           nw_now_ns() + (uint64_t)(timeout_ns + START_NS + MARGIN_NS),
                           "the start of NCCL");
-    NW_TRY(nw_comm_open_nccl(worker->relay, timeout_ns, NULL, &worker->comm));
+    NW_TRY(nw_comm_open_nccl(worker->relay, timeout_ns, &worker->plan.nccl, &worker->comm));
     worker->relay = NULL; /* the communicator's */
     if (strcmp(worker->lane, nw_lanes[0].name) !=
         0) /* "auto" is what the user's environment says */
@@ -316,6 +317,7 @@ int nw_cmd_worker(int argc, char **argv)
     nw_rc rc;
 
     (void)argc, (void)argv;
+    prctl(PR_SET_NAME, "nw-worker"); /* else "exe", of /proc/self/exe */
     rc = map_shared(&worker);
     if (rc == NW_OK)
         rc = nw_child_settle(NW_WORKER_FD_COUNT, 0);

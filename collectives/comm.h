@@ -156,6 +156,9 @@ struct nw_nccl_wish {
     int min_ctas, max_ctas;
 };
 
+/* "graph,register,ctas=2-8", "none"; NW_EUSAGE with what is accepted. */
+nw_rc nw_nccl_wish_parse(const char *list, struct nw_nccl_wish *wish_out);
+
 /* NCCL on one GPU a rank, over `bootstrap` (mpi), which passes the small things around and belongs
  * to the new communicator when it is open. Collective; the same answer on all ranks, unless NCCL
  * itself failed or did not answer in time (then the bootstrap is of no more use either). NW_ENODEV:

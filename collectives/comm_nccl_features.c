@@ -273,7 +273,7 @@ static nw_rc try_alone(struct nccl_comm *comm, unsigned *works_out)
     return rc;
 }
 
-static nw_rc name_in_records(struct nccl_comm *comm)
+static void name_in_records(struct nccl_comm *comm)
 {
     const struct nccl_gpu *gpu = comm->gpu;
     char *text = comm->base.features;
@@ -286,11 +286,12 @@ static nw_rc name_in_records(struct nccl_comm *comm)
             continue;
         length += (size_t)snprintf(text + length, size - length, "%s%s", length > 0 ? "," : "",
                                    features[i].record);
-        if (features[i].bit == NW_NCCL_CTAS)
+        if (features[i].bit == NW_NCCL_CTAS && gpu->wish.min_ctas == gpu->wish.max_ctas)
+            length += (size_t)snprintf(text + length, size - length, "=%d", gpu->wish.max_ctas);
+        else if (features[i].bit == NW_NCCL_CTAS)
             length += (size_t)snprintf(text + length, size - length, "=%d-%d", gpu->wish.min_ctas,
                                        gpu->wish.max_ctas);
     }
-    return NW_OK;
 }
 
 nw_rc nw_nccl_features_try(struct nccl_comm *comm, struct nw_findings *findings)
@@ -310,8 +311,9 @@ nw_rc nw_nccl_features_try(struct nccl_comm *comm, struct nw_findings *findings)
     struct nccl_gpu *gpu = comm->gpu;
     unsigned works = 0, *all;
 
+    name_in_records(comm);
     if (registering(gpu) == 0)
-        return name_in_records(comm);
+        return NW_OK;
     NW_TRY(try_alone(comm, &works));
     all = calloc((size_t)comm->base.rank_count, sizeof *all);
     if (all == NULL)
@@ -328,5 +330,6 @@ nw_rc nw_nccl_features_try(struct nccl_comm *comm, struct nw_findings *findings)
         rc = nw_findings_add(findings, NW_FINDING_INFO, "nccl-feature-absent", refused[i].name,
                              refused[i].remedy, "%s", refused[i].text);
     }
-    return rc == NW_OK ? name_in_records(comm) : rc;
+    name_in_records(comm);
+    return rc;
 }

@@ -36,12 +36,37 @@ void fk_nccl_async(ncclComm_t comm, ncclResult_t code, const char *text)
         snprintf(comm->error, sizeof comm->error, "%s", text);
 }
 
+/* NCCL hands a call of a non-blocking communicator to a thread (2.14 to 2.30, ncclGroupEnd). Here
+ * the call is done, and two looks have to be taken until that is said. */
+ncclResult_t fk_nccl_begun(ncclComm_t comm)
+{
+    if (!comm || comm->config.blocking)
+        return ncclSuccess;
+    atomic_store(&comm->busy, 2);
+    return ncclInProgress;
+}
+
+static bool look_at_busy(ncclComm_t comm)
+{
+    if (atomic_load(&comm->busy) == 0)
+        return false;
+    if (atomic_fetch_sub(&comm->busy, 1) > 1)
+        return true;
+    if (comm->late_out)
+        *comm->late_out = comm->late;
+    comm->late_out = NULL;
+    return false;
+}
+
 ncclResult_t fk_nccl_usable(ncclComm_t comm)
 {
     if (!comm)
         return fk_nccl_fail(NULL, ncclInvalidArgument, "comm is NULL");
     if (atomic_load(&comm->state) == ncclInProgress)
         return fk_nccl_fail(comm, ncclInvalidUsage, "the communicator is not ready yet");
+    if (atomic_load(&comm->busy) > 0)
+        return fk_nccl_fail(comm, ncclInvalidArgument,
+                            "the previous operation has not returned ncclSuccess yet");
     if (comm->finalized || comm->revoked)
         return fk_nccl_fail(comm, ncclInvalidUsage, "the communicator is finalized or revoked");
     return (ncclResult_t)atomic_load(&comm->state);
@@ -96,6 +121,10 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error)
     *error = (ncclResult_t)atomic_load(&comm->state);
     if (*error == ncclSuccess && (comm->finalized || comm->revoked) && !is_quiet(comm))
         *error = ncclInProgress;
+    if (*error == ncclSuccess && look_at_busy(comm))
+        *error = ncclInProgress;
+    if (*error == ncclSuccess && comm->stuck)
+        *error = ncclInProgress;
     return ncclSuccess;
 }
 
@@ -132,8 +161,12 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
     if (code != ncclSuccess)
         return code;
     comm->finalized = true;
+    const struct fk_faults faults = fk_faults_of("finalize", comm->rank, 1, 0);
+    comm->stuck = fk_fault_has(&faults, FK_FAULT_HANG);
     if (!comm->config.blocking)
-        return is_quiet(comm) ? ncclSuccess : ncclInProgress;
+        return is_quiet(comm) && !comm->stuck ? ncclSuccess : ncclInProgress;
+    while (comm->stuck && !atomic_load(&comm->aborted))
+        fk_pause();
     wait_quiet(comm);
     return ncclSuccess;
 }
@@ -160,6 +193,9 @@ ncclResult_t ncclCommAbort(ncclComm_t comm)
     if (!comm)
         return ncclSuccess;
     atomic_store(&comm->aborted, 1);
+    const ncclComm_t child = atomic_load(&comm->child);
+    if (child)
+        atomic_store(&child->aborted, 1);
     end(comm);
     return ncclSuccess;
 }
@@ -209,6 +245,10 @@ static ncclResult_t register_buffer(ncclComm_t comm, void *buffer, size_t bytes,
 
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buffer, size_t bytes, void **handle)
 {
+    const char *local = getenv("NCCL_LOCAL_REGISTER");
+    *handle = NULL;
+    if (local && strcmp(local, "0") == 0)
+        return fk_nccl_usable(comm);
     return register_buffer(comm, buffer, bytes, handle);
 }
 
@@ -236,10 +276,21 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes,
     *window = NULL;
     if ((uintptr_t)buffer % 4096)
         return fk_nccl_fail(comm, ncclInvalidArgument, "a window must begin at a multiple of 4096");
-    if (comm && (comm->wire || !fk_machine()->peer || is_set("NCCL_P2P_DISABLE", "1") ||
-                 is_set("NCCL_WIN_ENABLE", "0") || is_set("NCCL_CUMEM_ENABLE", "0")))
-        return fk_nccl_usable(comm);
-    return register_buffer(comm, buffer, bytes, window);
+    const ncclResult_t usable = fk_nccl_usable(comm);
+    if (usable != ncclSuccess)
+        return usable;
+    if (comm->wire || !fk_machine()->peer || is_set("NCCL_P2P_DISABLE", "1") ||
+        is_set("NCCL_WIN_ENABLE", "0") || is_set("NCCL_CUMEM_ENABLE", "0"))
+        return fk_nccl_begun(comm);
+    const ncclResult_t code = register_buffer(comm, buffer, bytes, &comm->late);
+    if (code != ncclSuccess)
+        return code;
+    const ncclResult_t begun = fk_nccl_begun(comm); /* then the window is there later */
+    if (begun == ncclSuccess)
+        *window = comm->late;
+    else
+        comm->late_out = window;
+    return begun;
 }
 
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, void *window)

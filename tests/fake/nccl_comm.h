@@ -59,12 +59,15 @@ struct ncclComm {
     size_t segment_bytes;
     const struct fk_lane *lane, *wire; /* wire: NULL on one host */
     uint64_t hosts[FK_MAX_RANKS];
-    atomic_int state, aborted; /* state: what ncclCommGetAsyncError says */
-    bool finalized, revoked;
+    atomic_int state, aborted;      /* state: what ncclCommGetAsyncError says */
+    bool finalized, revoked, stuck; /* stuck: in its end, until it is aborted */
+    atomic_int busy;        /* non-blocking: how many more looks find the last call in progress */
+    void **late_out, *late; /* what the last call hands over when it is done */
     char error[256];
     pthread_t init_thread; /* of a non-blocking start */
     bool init_threaded;
     int children;
+    _Atomic(ncclComm_t) child; /* being made: an abort ends that, too */
     /* Operations run in the order of their calls, on whatever streams. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -111,6 +114,8 @@ ncclResult_t fk_nccl_fail(ncclComm_t comm, ncclResult_t code, const char *format
     __attribute__((format(printf, 3, 4)));
 ncclResult_t fk_nccl_usable(ncclComm_t comm); /* ncclSuccess, or why a call is refused */
 void fk_nccl_async(ncclComm_t comm, ncclResult_t code, const char *text);
+/* The result of a call that succeeded: of a non-blocking communicator it has only begun. */
+ncclResult_t fk_nccl_begun(ncclComm_t comm);
 
 /* nccl_coll.c */
 ncclResult_t fk_nccl_push_coll(struct fk_coll_op *op, struct CUstream_st *stream);

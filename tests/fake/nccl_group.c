@@ -94,6 +94,9 @@ ncclResult_t ncclGroupEnd(void)
         code = group.failed;
     if (code == ncclSuccess)
         code = push_all();
+    for (size_t i = 0; i < group.count && (code == ncclSuccess || code == ncclInProgress); i++)
+        if (fk_nccl_begun(group.items[i].comm) == ncclInProgress)
+            code = ncclInProgress;
     group.count = 0;
     return code;
 }
@@ -105,6 +108,8 @@ ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *info)
         return fk_nccl_fail(NULL, ncclInvalidUsage, "ncclGroupSimulateEnd without ncclGroupStart");
     if (info && info->magic != FK_NCCL_SIM_MAGIC)
         return fk_nccl_fail(NULL, ncclInvalidArgument, "the simulation info is not initialised");
+    if (group.depth == 1 && group.count > 0 && !group.items[0].comm->config.blocking)
+        return ncclGroupEnd(); /* runs it, and leaves `info` as it is: as NCCL does (group.cc) */
     if (--group.depth > 0)
         return ncclSuccess;
     double us = -1;
@@ -160,8 +165,9 @@ static ncclResult_t call(struct item item)
         item.message.bytes = item.op.count * fk_type_bytes(item.op.type);
     if (group.depth > 0)
         return add(&item);
-    return item.kind == ITEM_COLL ? fk_nccl_push_coll(&item.op, item.stream)
+    code = item.kind == ITEM_COLL ? fk_nccl_push_coll(&item.op, item.stream)
                                   : fk_nccl_push_messages(item.comm, &item.message, 1, item.stream);
+    return code == ncclSuccess ? fk_nccl_begun(item.comm) : code;
 }
 
 #define CALL(id, to_root, with)                                                                    \

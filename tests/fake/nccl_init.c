@@ -18,9 +18,11 @@
 struct birth {
     ncclComm_t *out, comm;
     ncclComm_t parent; /* ncclCommSplit */
+    ncclConfig_t config;
     int color, key;
     ncclResult_t code;
     pthread_t thread;
+    bool late; /* a split in the background */
 };
 
 static _Thread_local struct {
@@ -195,7 +197,7 @@ static ncclResult_t part(struct birth *birth)
     snprintf(id, sizeof id, "%.40s-%d.%d", parent->id, ++parent->children, birth->color);
     if (birth->color < 0)
         return ncclSuccess;
-    birth->comm = fk_comm_new(count, rank, id, parent->context, &parent->config);
+    birth->comm = fk_comm_new(count, rank, id, parent->context, &birth->config);
     return birth->comm ? ncclSuccess : ncclSystemError;
 }
 
@@ -205,10 +207,19 @@ static void *be_born(void *argument)
     const ncclComm_t comm = birth->comm;
     fk_set_context(birth->parent ? birth->parent->context : comm->context);
     birth->code = birth->parent ? part(birth) : ncclSuccess;
+    if (birth->parent)
+        atomic_store(&birth->parent->child, birth->comm);
     if (birth->code == ncclSuccess && birth->comm)
         birth->code = start(birth->comm);
+    if (birth->parent)
+        atomic_store(&birth->parent->child, NULL);
     if (birth->comm)
         atomic_store(&birth->comm->state, birth->code);
+    if (birth->late) { /* the part is there when its parent is ready again */
+        if (birth->code == ncclSuccess)
+            *birth->out = birth->comm;
+        atomic_store(&birth->parent->state, birth->code);
+    }
     return NULL;
 }
 
@@ -236,8 +247,11 @@ static void *be_born_alone(void *argument)
 
 static ncclResult_t in_background(struct birth *birth)
 {
-    ncclComm_t comm = birth->comm;
-    *birth->out = comm;
+    ncclComm_t comm = birth->parent ? birth->parent : birth->comm;
+    birth->late = birth->parent != NULL;
+    *birth->out = birth->comm;
+    if (birth->late && comm->init_threaded)
+        pthread_join(comm->init_thread, NULL);
     atomic_store(&comm->state, ncclInProgress);
     comm->init_threaded = true;
     if (pthread_create(&comm->init_thread, NULL, be_born_alone, birth) != 0)
@@ -253,7 +267,7 @@ static ncclResult_t deliver(struct birth *birth)
         pending.births[pending.count++] = birth;
         return ncclSuccess;
     }
-    if (birth->comm && !birth->comm->config.blocking)
+    if (!(birth->parent ? birth->parent : birth->comm)->config.blocking)
         return in_background(birth);
     struct CUctx_st *context = fk_context();
     be_born(birth);
@@ -267,7 +281,7 @@ ncclResult_t fk_group_run_inits(void)
     bool threaded[64];
     for (int i = 0; i < pending.count; i++) {
         struct birth *birth = pending.births[i];
-        threaded[i] = !birth->comm || birth->comm->config.blocking;
+        threaded[i] = (birth->parent ? birth->parent : birth->comm)->config.blocking;
         if (!threaded[i])
             code = in_background(birth);
         else if (pthread_create(&birth->thread, NULL, be_born, birth) != 0)
@@ -380,6 +394,10 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *othe
     if (!birth)
         return ncclSystemError;
     *birth = (struct birth){.out = other, .parent = comm, .color = color, .key = key};
+    birth->config = comm->config;
+    if (config)
+        memcpy(&birth->config, config,
+               config->size < sizeof *config ? config->size : sizeof *config);
     return deliver(birth);
 }
 #endif

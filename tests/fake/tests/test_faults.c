@@ -67,6 +67,19 @@ static int start_up(void)
     return 0;
 }
 
+/* A call of a non-blocking communicator has only begun, and no other may follow it before it is
+ * done on the host. */
+static ncclResult_t settled(ncclResult_t code, int call, void *send, void *recv)
+{
+    if (code == ncclInProgress && call == 1 &&
+        g.ncclAllReduce(send, recv, COUNT, ncclFloat32, ncclSum, comm, stream) !=
+            ncclInvalidArgument)
+        return ncclInvalidUsage;
+    while (code == ncclInProgress)
+        MUST(g.ncclCommGetAsyncError(comm, &code));
+    return code;
+}
+
 static int wait_for(int call)
 {
     for (const double began = now_s();; sleep_ms(1)) {
@@ -104,6 +117,9 @@ static int one_call(int call, const char *name, void *send, void *recv)
         code = g.ncclAllGather(send, recv, COUNT, ncclFloat32, comm, stream);
     else
         code = g.ncclAllReduce(send, recv, COUNT, ncclFloat32, ncclSum, comm, stream);
+    code = settled(code, call, send, recv);
+    if (code == ncclRemoteError || code == ncclSystemError)
+        return stop(4, "call %d: asynchronous error: %s", call, why());
     if (code != ncclSuccess)
         return stop(5, "call %d failed: %s", call, why());
     MUST(g.cu.cuEventRecord(end, stream));
