@@ -20,6 +20,7 @@ const struct nw_case nw_cases[] = {
     {"d2d", "a GPU's own memory", nw_case_d2d, .of_device = true, .needs_gpu = true},
     {"p2p", "between two GPUs of a host", nw_case_p2p, .of_device = true, .needs_gpu = true},
     {"gemm", "matrix products on all GPUs", nw_case_gemm, .of_device = true, .needs_gpu = true},
+    {"overlap", "collectives beside matrix products", nw_case_overlap, .needs_gpu = true},
 };
 const size_t nw_case_count = sizeof nw_cases / sizeof *nw_cases;
 

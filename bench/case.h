@@ -50,6 +50,7 @@ nw_rc nw_case_d2h(struct nw_bench *bench);
 nw_rc nw_case_d2d(struct nw_bench *bench);
 nw_rc nw_case_p2p(struct nw_bench *bench);
 nw_rc nw_case_gemm(struct nw_bench *bench);
+nw_rc nw_case_overlap(struct nw_bench *bench);
 
 /* Units that follow each other over the same buffers: sized dry, allocated, measured. Freed before
  * the next series, since a library's own buffers come on top of ours. */

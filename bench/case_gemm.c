@@ -113,24 +113,33 @@ static nw_rc load(struct gemm *gemm, nw_product_lane lane)
     return check(gemm); /* the last of the load: a hot chip's */
 }
 
+/* A phase ends when the slowest rank is there: the first product of all types makes the operands
+ * on the host, and the load lasts as long as the slowest GPU needs for it. */
+static void enter(const struct gemm *gemm, const char *title, const char *phase)
+{
+    const double limit_ns = 6 * MARGIN_NS + 4 * gemm->bench->plan->burn_ns;
+    char text[NW_BENCH_STATUS_TEXT];
+
+    snprintf(text, sizeof text, "%s, %s", title, phase);
+    nw_bench_status_write(gemm->bench->events->status, nw_now_ns() + (uint64_t)limit_ns, text);
+}
+
 static nw_rc measure(struct gemm *gemm, nw_product_lane lane, int32_t dtype, const char *title)
 {
     struct nw_comm *comm = gemm->bench->comm;
     struct nw_device *device = &gemm->devices.own;
-    char text[NW_BENCH_STATUS_TEXT];
+    nw_rc rc;
 
     gemm->mine = (struct outcome){
         .before = nw_gpu_look(device->nvml, device->nvml_index),
         .after = nw_gpu_look(NULL, -1),
     };
-    snprintf(text, sizeof text, "%s, first product and check", title);
-    nw_bench_status_write(gemm->bench->events->status, nw_now_ns() + (uint64_t)(6 * MARGIN_NS),
-                          text);
+    enter(gemm, title, "first product and check");
     NW_TRY(nw_agree(comm, first_product(gemm, lane, dtype))); /* then all start together */
-    snprintf(text, sizeof text, "%s, load", title);
-    nw_bench_status_write(gemm->bench->events->status, nw_now_ns() + (uint64_t)(6 * MARGIN_NS),
-                          text);
-    NW_TRY(nw_agree(comm, load(gemm, lane)));
+    enter(gemm, title, "load");
+    rc = load(gemm, lane);
+    enter(gemm, title, "waiting for the other GPUs");
+    NW_TRY(nw_agree(comm, rc));
     return comm->ops->exchange(comm, &gemm->mine, sizeof gemm->mine, gemm->all);
 }
 
@@ -416,8 +425,7 @@ static nw_rc walk(void *user)
 
     if (gemm->bench->dry)
         return walk_types(gemm);
-    nw_bench_status_write(gemm->bench->events->status, nw_now_ns() + (uint64_t)(6 * MARGIN_NS),
-                          "gemm, getting ready");
+    enter(gemm, "gemm", "getting ready");
     NW_TRY(nw_devices_open(gemm->bench, &gemm->devices));
     rc = nw_agree(comm, open_product(gemm));
     if (rc == NW_OK && comm->rank == 0)

@@ -46,7 +46,8 @@ struct nw_plan {
     uint64_t piece_bytes; /* 0: whole */
     uint64_t pair_bytes;
     double burn_ns; /* load of one matrix product */
-    int gemm_size;  /* n of an n × n × n product; 0: by the GPUs' memory */
+    uint64_t overlap_bytes;
+    int gemm_size; /* n of an n × n × n product; 0: by the GPUs' memory */
     const char *backend;
     const char *lanes_text; /* NULL: not given */
     const char *nccl_text;  /* NULL: not given */

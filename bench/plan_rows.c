@@ -115,6 +115,15 @@ const struct nw_option nw_plan_rows[] = {
      .fallback = "2s",
      .unit = "s",
      .help = "how long each matrix product of the case gemm loads the GPUs (2s)"},
+    {.name = "overlap-bytes",
+     .argument = "SIZE",
+     .type = NW_OPTION_BYTES,
+     .min = 8,
+     .max = 1e15,
+     FIELD(overlap_bytes),
+     .fallback = "25M",
+     .unit = "bytes",
+     .help = "size of the collectives of the case overlap (25M, a bucket of PyTorch's DDP)"},
     {.name = "gemm-size",
      .argument = "N",
      .type = NW_OPTION_INT,
@@ -212,8 +221,9 @@ const struct nw_option nw_plan_rows[] = {
      .argument = "LIST",
      .type = NW_OPTION_TEXT,
      FIELD(nccl_text),
-     .help = "what NCCL is to use besides, where it has it: graph (CUDA graphs), register (registered "
-             "buffers), window (symmetric windows), ctas=N or ctas=MIN-MAX; or none (none)"},
+     .help =
+         "what NCCL is to use besides, where it has it: graph (CUDA graphs), register (registered "
+         "buffers), window (symmetric windows), ctas=N or ctas=MIN-MAX; or none (none)"},
     {.name = "lanes",
      .argument = "LIST",
      .type = NW_OPTION_TEXT,
