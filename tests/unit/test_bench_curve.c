@@ -24,16 +24,18 @@ Test(bench_curve, falls_when_the_largest_size_is_a_tenth_below_the_best_beyond_t
         double rel_half;
         bool falls;
         size_t fallen;
+        int widest; /* the largest size that is still good */
     } rows[] = {
-        {"rises", {1, 2, 3, 4, 5, 6}, 0.01, false, 0},
-        {"flat", {1, 5, 5.1, 5, 5.05, 5}, 0.01, false, 0},
-        {"nine per cent", {1, 5, 5, 5, 5, 4.56}, 0.001, false, 0},
-        {"cliff", {1, 4, 6, 6, 0.4, 0.3}, 0.05, true, 2},
-        {"slope", {6, 5, 4, 3, 2, 1}, 0.01, true, 3}, /* five, the largest three */
-        {"within the noise", {1, 4, 6, 6, 5, 5}, 0.2, false, 0},
-        {"dip in the middle", {1, 6, 2, 2, 6, 6}, 0.01, false, 0},
-        {"one size", {6, 0, 0, 0, 0, 0}, 0.01, false, 0},
-        {"nothing", {0, 0, 0, 0, 0, 0}, 0.01, false, 0},
+        {"rises", {1, 2, 3, 4, 5, 6}, 0.01, false, 0, 0},
+        {"flat", {1, 5, 5.1, 5, 5.05, 5}, 0.01, false, 0, 0},
+        {"nine per cent", {1, 5, 5, 5, 5, 4.56}, 0.001, false, 0, 0},
+        {"cliff", {1, 4, 6, 5.8, 0.4, 0.3}, 0.05, true, 2, 3},
+        {"before the cliff a shoulder", {1, 6, 5.5, 5, 5.5, 0.3}, 0.01, true, 2, 4},
+        {"slope", {6, 5, 4, 3, 2, 1}, 0.01, true, 3, 0}, /* five, the largest three */
+        {"within the noise", {1, 4, 6, 6, 5, 5}, 0.2, false, 0, 0},
+        {"dip in the middle", {1, 6, 2, 2, 6, 6}, 0.01, false, 0, 0},
+        {"one size", {6, 0, 0, 0, 0, 0}, 0.01, false, 0, 0},
+        {"nothing", {0, 0, 0, 0, 0, 0}, 0.01, false, 0, 0},
     };
 
     struct nw_curve_point tiny[2];
@@ -57,7 +59,10 @@ Test(bench_curve, falls_when_the_largest_size_is_a_tenth_below_the_best_beyond_t
         }
         cr_expect_eq(nw_curve_falls(&curve, &fall), rows[i].falls, "%s", rows[i].name);
         cr_expect_eq(fall.fallen_count, rows[i].fallen, "%s: %zu", rows[i].name, fall.fallen_count);
-        for (size_t at = 0; at < fall.fallen_count; at++)
+        if (rows[i].falls)
+            cr_expect_eq(fall.widest.bytes, UINT64_C(1) << (20 + rows[i].widest), "%s",
+                         rows[i].name);
+        for (size_t at = 0; at < fall.fallen_count && rows[i].widest != 4; at++)
             cr_expect_eq(fall.fallen[at], UINT64_C(1) << (25 - at), "%s: not the largest first",
                          rows[i].name);
     }

@@ -15,7 +15,10 @@ static struct fake {
     int failing_exchange; /* another rank has left before it; 0: none */
     int failing_call;     /* of this rank; 0: none */
     int exchanges, barriers, calls, fills, checks;
-    int wrong_at_check; /* the how-manieth check finds a wrong element; 0: none */
+    int wrong_at_check;       /* the how-manieth check finds a wrong element; 0: none */
+    int timed, failing_timed; /* asked for the device's time; which of them fails */
+    uint64_t next_index;      /* of the calls that are timed so */
+    uint64_t device_now_ns;
     uint64_t first_call_ns, call_ns;
 } fake;
 
@@ -68,6 +71,28 @@ static nw_rc work_call(const struct nw_work *work, uint64_t index)
         return nw_fail(NW_ELIB, "the card fell off the bus");
     fake.now_ns += fake.calls++ == 0 ? fake.first_call_ns : fake.call_ns + (unsigned)fake.calls % 3;
     return NW_OK;
+}
+
+/* By a device's clock, which the host's, 20 ms later, knows nothing of. */
+static nw_rc work_time(const struct nw_work *work, uint64_t index, uint32_t calls, double *ns_out)
+{
+    cr_expect_geq(fake.calls, 1, "a first call behind a gate");
+    cr_expect_leq(calls, work->calls_max);
+    if (fake.timed++ > 0)
+        cr_expect_eq(index, fake.next_index, "calls %lu to %lu are left out or come twice",
+                     (unsigned long)fake.next_index, (unsigned long)index);
+    fake.next_index = index + calls;
+    if (fake.timed == fake.failing_timed)
+        return nw_fail(NW_ETIMEOUT, "all_reduce of 4 kB over 3 ranks: the GPU is not done");
+    *ns_out = 12e3 * calls + fake.timed % 3;
+    fake.now_ns += 20000000;
+    fake.device_now_ns += 15000;
+    return NW_OK;
+}
+
+static uint64_t device_clock(void)
+{
+    return fake.device_now_ns;
 }
 
 static void work_fill(const struct nw_work *work, uint64_t round)
@@ -247,5 +272,77 @@ Test(bench_measure, the_status_has_phase_and_deadline_while_it_runs, .init = res
     cr_expect_str_eq(text, "test, last check");
     cr_expect_gt(deadline_ns, 900000000u);
     cr_expect_leq(deadline_ns, fake.now_ns + 1000000000u);
+    nw_record_free(&record);
+}
+
+static const struct nw_work timed_work = {.call = work_call,
+                                          .fill = work_fill,
+                                          .check = work_check,
+                                          .time = work_time,
+                                          .calls_max = 64,
+                                          .result_stays = true};
+
+Test(bench_measure, a_work_with_its_own_clock_is_timed_by_it_after_a_call_without, .init = reset)
+{
+    static const struct {
+        int check, warmup;
+    } rows[] = {{1, 1}, {0, 0}, {2, 5}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct nw_measure how = usual;
+        struct nw_record record;
+
+        reset();
+        how.check_calls = rows[i].check;
+        how.warmup_calls = rows[i].warmup;
+        record = measured_record(&how, &timed_work);
+        cr_expect_float_eq(record.time_ns.median, 12e3, 1);
+        cr_expect_eq(record.stop, NW_STOP_CONVERGED);
+        cr_expect_eq(record.calls_per_sample, 53, "%u calls: 1.25 times 500 us",
+                     record.calls_per_sample);
+        cr_expect_eq(fake.barriers, 0, "its barrier is its own");
+        nw_record_free(&record);
+    }
+}
+
+Test(bench_measure, no_more_calls_are_asked_for_at_once_than_the_work_takes, .init = reset)
+{
+    struct nw_work few = timed_work;
+    struct nw_record record;
+
+    few.calls_max = 3;
+    record = measured_record(&usual, &few);
+    cr_expect_eq(record.calls_per_sample, 3);
+    nw_record_free(&record);
+}
+
+Test(bench_measure, a_failure_behind_the_gate_keeps_its_words, .init = reset)
+{
+    static const int at[] = {1, 2, 5, 9};
+
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+        struct nw_measured measured;
+
+        reset();
+        fake.failing_timed = at[i];
+        cr_expect_eq(nw_measure(&usual, &timed_work, &measured), NW_ETIMEOUT, "time %d", at[i]);
+        cr_expect_str_eq(nw_last_error()->text,
+                         "rank 0 on node1: all_reduce of 4 kB over 3 ranks: the GPU is not done");
+    }
+}
+
+Test(bench_measure, the_budget_is_one_of_the_communicators_clock, .init = reset)
+{
+    struct nw_measure how = usual;
+    struct nw_record record;
+
+    comm.now_ns = device_clock;
+    how.rules.stop_rel_ci = 0; /* never */
+    how.rules.budget_ns = 30 * 15e3;
+    record = measured_record(&how, &timed_work);
+    comm.now_ns = NULL;
+    cr_expect_eq(record.stop, NW_STOP_BUDGET);
+    cr_expect(record.time_ns.count > 20 && record.time_ns.count <= 40,
+              "%zu samples, as if the host's clock counted", record.time_ns.count);
     nw_record_free(&record);
 }

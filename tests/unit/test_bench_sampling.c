@@ -114,17 +114,24 @@ Test(bench_sampling, stops_by_the_rule_that_fits_the_series)
         size_t samples_min, samples_max;
         double median_min, median_max;
         uint32_t calls_min, calls_max;
+        uint32_t most; /* calls a sample that the work takes; 0: any number */
     } rows[] = {
-        {"steady, short", steady_1us, 0, NW_STOP_CONVERGED, 6, 6, 998, 1002, 200, 1300},
-        {"steady, long", steady_5ms, 0, NW_STOP_CONVERGED, 6, 6, 4.99e6, 5.02e6, 1, 1},
-        {"heavy tails", heavy_tails, 0, NW_STOP_BUDGET, 7, 512, 1e4, 1e9, 1, 100},
-        {"misled calibration", slow_moment_first, 0, NW_STOP_CONVERGED, 6, 6, 998, 1002, 200, 1300},
-        {"20 calls wanted", steady_1us, 20, NW_STOP_FIXED, 10, 10, 998, 1003, 2, 2},
-        {"100000 calls wanted", steady_1us, 100000, NW_STOP_FIXED, 80, 500, 998, 1003, 200, 1250},
-        {"7 calls wanted", steady_5ms, 7, NW_STOP_FIXED, 7, 7, 4.99e6, 5.02e6, 1, 1},
-        {"3 calls wanted", steady_5ms, 3, NW_STOP_FIXED, 3, 3, 4.99e6, 5.02e6, 1, 1},
+        {"steady, short", steady_1us, 0, NW_STOP_CONVERGED, 6, 6, 998, 1002, 200, 1300, 0},
+        {"steady, long", steady_5ms, 0, NW_STOP_CONVERGED, 6, 6, 4.99e6, 5.02e6, 1, 1, 0},
+        {"heavy tails", heavy_tails, 0, NW_STOP_BUDGET, 7, 512, 1e4, 1e9, 1, 100, 0},
+        {"misled calibration", slow_moment_first, 0, NW_STOP_CONVERGED, 6, 6, 998, 1002, 200, 1300,
+         0},
+        {"at most 64", steady_1us, 0, NW_STOP_CONVERGED, 6, 6, 998, 1003, 64, 64, 64},
+        {"at most one", steady_1us, 0, NW_STOP_CONVERGED, 6, 64, 998, 1003, 1, 1, 1},
+        {"long, at most 64", steady_5ms, 0, NW_STOP_CONVERGED, 6, 6, 4.99e6, 5.02e6, 1, 1, 64},
+        {"1000 wanted, at most 64", steady_1us, 1000, NW_STOP_FIXED, 20, 20, 998, 1003, 50, 50, 64},
+        {"20 calls wanted", steady_1us, 20, NW_STOP_FIXED, 10, 10, 998, 1003, 2, 2, 0},
+        {"100000 calls wanted", steady_1us, 100000, NW_STOP_FIXED, 80, 500, 998, 1003, 200, 1250,
+         0},
+        {"7 calls wanted", steady_5ms, 7, NW_STOP_FIXED, 7, 7, 4.99e6, 5.02e6, 1, 1, 0},
+        {"3 calls wanted", steady_5ms, 3, NW_STOP_FIXED, 3, 3, 4.99e6, 5.02e6, 1, 1, 0},
         {"a clock that stands", no_time_at_all, 0, NW_STOP_BUDGET, 6, 512, 0, 0, NW_CALLS_MAX,
-         NW_CALLS_MAX},
+         NW_CALLS_MAX, 0},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -135,6 +142,7 @@ Test(bench_sampling, stops_by_the_rule_that_fits_the_series)
         struct nw_record record;
 
         rules.fixed_calls = rows[i].fixed;
+        rules.calls_max = rows[i].most;
         if (rows[i].call_ns == no_time_at_all) /* would make a million calls a sample */
             machine.rank_count = 1, rules.budget_ns = 30e3;
         run(&rules, &machine, together, 1, &sampling);
