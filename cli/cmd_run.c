@@ -191,6 +191,7 @@ struct verdict { /* owns everything but the strings */
     struct nw_model model;
     struct nw_steps steps;
     struct nw_decision decision;
+    struct nw_lane_effects lane_effects;
     bool audited, modelled, host_compute;
     char note[256], job_problem[1024];
 };
@@ -241,6 +242,18 @@ static void complete_request(struct session *session, const struct nw_context *c
              session->host_flop_per_s / 1e9);
 }
 
+/* Of the fastest strategy on the fewest nodes that can be predicted. */
+static nw_rc judge_lanes(struct verdict *verdict)
+{
+    const struct nw_decision *decision = &verdict->decision;
+
+    for (size_t i = 0; i < decision->count; i++)
+        if (decision->choices[i].predicted)
+            return nw_predict_lanes(&verdict->model, &decision->choices[i].strong,
+                                    &verdict->lane_effects);
+    return NW_OK;
+}
+
 static nw_rc judge_job(struct session *session, struct verdict *verdict)
 {
     nw_rc rc;
@@ -254,6 +267,8 @@ static nw_rc judge_job(struct session *session, struct verdict *verdict)
         rc = nw_predict_all(&verdict->model, &verdict->steps);
     if (rc == NW_OK)
         rc = nw_decide(&verdict->model, &verdict->decision);
+    if (rc == NW_OK)
+        rc = judge_lanes(verdict);
     if (rc != NW_OK && rc != NW_ENOMEM) {
         snprintf(verdict->job_problem, sizeof verdict->job_problem, "%s", nw_last_error()->text);
         return NW_OK;
@@ -290,6 +305,7 @@ static nw_rc show(const struct session *session, const struct verdict *verdict)
         .model = predicted ? &verdict->model : NULL,
         .steps = predicted ? &verdict->steps : NULL,
         .decision = predicted ? &verdict->decision : NULL,
+        .lane_effects = predicted ? &verdict->lane_effects : NULL,
         .job_problem = verdict->job_problem[0] != '\0' ? verdict->job_problem : NULL,
         .note = verdict->note[0] != '\0' ? verdict->note : NULL,
         .host_compute = verdict->host_compute,

@@ -20,14 +20,27 @@ void nw_curves_free(struct nw_curves *curves)
 const struct nw_curve *nw_curves_find(const struct nw_curves *curves, const char *collective,
                                       const char *lane, int rank_count, int host_count)
 {
+    const struct nw_curve *first = NULL;
+
     for (size_t i = 0; i < curves->count; i++) {
         const struct nw_curve *curve = &curves->items[i];
 
-        if (curve->rank_count == rank_count && curve->host_count == host_count &&
-            strcmp(curve->collective, collective) == 0 && strcmp(curve->lane, lane) == 0)
+        if (curve->rank_count != rank_count || curve->host_count != host_count ||
+            strcmp(curve->collective, collective) != 0 || strcmp(curve->lane, lane) != 0)
+            continue;
+        if (curve->features[0] == '\0')
             return curve;
+        first = first != NULL ? first : curve;
     }
-    return NULL;
+    return first;
+}
+
+bool nw_curves_have_lane(const struct nw_curves *curves, const char *lane)
+{
+    for (size_t i = 0; i < curves->count; i++)
+        if (strcmp(curves->items[i].lane, lane) == 0)
+            return true;
+    return false;
 }
 
 const char *nw_curves_lane(const struct nw_curves *curves)
@@ -35,9 +48,8 @@ const char *nw_curves_lane(const struct nw_curves *curves)
     static const char *const preferred[] = {"auto", "host", "local"};
 
     for (size_t p = 0; p < sizeof preferred / sizeof preferred[0]; p++)
-        for (size_t i = 0; i < curves->count; i++)
-            if (strcmp(curves->items[i].lane, preferred[p]) == 0)
-                return preferred[p];
+        if (nw_curves_have_lane(curves, preferred[p]))
+            return preferred[p];
     return curves->count > 0 ? curves->items[0].lane : NULL;
 }
 
@@ -45,10 +57,9 @@ const char *nw_curves_lane(const struct nw_curves *curves)
 
 static bool is_usable(const struct nw_record *record)
 {
-    return strcmp(record->case_name, "pairs") != 0 && record->rc == NW_OK &&
-           record->wrong_elements <= 0 && record->rank_count >= 2 && record->bytes > 0 &&
-           record->piece_bytes == 0 && isfinite(record->time_ns.median) &&
-           record->time_ns.median > 0;
+    return nw_record_is_collective(record) && record->rc == NW_OK && record->wrong_elements <= 0 &&
+           record->rank_count >= 2 && record->bytes > 0 && record->piece_bytes == 0 &&
+           isfinite(record->time_ns.median) && record->time_ns.median > 0;
 }
 
 static int host_count_of(const struct nw_record *record, const struct nw_context *context,
@@ -73,7 +84,8 @@ static nw_rc find_or_add(struct nw_curves *curves, const struct nw_record *recor
 
         if (curve->rank_count == record->rank_count && curve->host_count == host_count &&
             strcmp(curve->collective, record->collective) == 0 &&
-            strcmp(curve->lane, record->lane) == 0) {
+            strcmp(curve->lane, record->lane) == 0 &&
+            strcmp(curve->features, record->features) == 0) {
             *curve_out = curve;
             return NW_OK;
         }
@@ -89,6 +101,7 @@ static nw_rc find_or_add(struct nw_curves *curves, const struct nw_record *recor
         .rank_count = record->rank_count, .host_count = host_count, .has_interval = true};
     memcpy(curve->collective, record->collective, sizeof curve->collective);
     memcpy(curve->lane, record->lane, sizeof curve->lane);
+    memcpy(curve->features, record->features, sizeof curve->features);
     memcpy(curve->source, record->source, sizeof curve->source);
     *curve_out = curve;
     return NW_OK;

@@ -1,10 +1,10 @@
 /* Public. What a collective costs: measured curves and the rules for everything not measured.
  *
- * A curve belongs to one (collective, lane, rank count, host count) and maps bytes, counted as
- * nccl-tests does (all_gather and reduce_scatter: the whole buffer over all ranks), to the time of
- * one call. Inside the measured sizes it is interpolated in log-log, outside continued by
- * latency + bytes / rate. Out-of-place records are used; in-place ones only for a size that has no
- * other. Same sizes measured twice are merged: median of the times, widest interval.
+ * A curve belongs to one (collective, lane, features, rank count, host count) and maps bytes,
+ * counted as nccl-tests does (all_gather and reduce_scatter: the whole buffer over all ranks), to
+ * the time of one call. Inside the measured sizes it is interpolated in log-log, outside continued
+ * by latency + bytes / rate. Out-of-place records are used; in-place ones only for a size that has
+ * no other. Same sizes measured twice are merged: median of the times, widest interval.
  *
  * nw_curves owns its curves; a fabric borrows them.
  *
@@ -29,7 +29,7 @@ struct nw_curve_sample { /* one record */
 };
 
 struct nw_curve {
-    char collective[24], lane[16];
+    char collective[24], lane[16], features[64];
     int rank_count, host_count;
     struct nw_curve_sample *samples; /* every record */
     size_t sample_count;
@@ -48,14 +48,16 @@ struct nw_curves {
     size_t count;
 };
 
-/* Every usable record of `results` (collective cases, with a time, no wrong elements, two ranks or
- * more, not moved in pieces). `gpus_per_node`: for records that do not say how many hosts; 0: such
- * records are taken for one host up to 8 ranks. May be called again for more files. */
+bool nw_curves_have_lane(const struct nw_curves *curves, const char *lane);
+/* Every usable record of `results` (cases coll and scaling, with a time, no wrong elements, two
+ * ranks or more, not moved in pieces). `gpus_per_node`: for records that do not say how many hosts;
+ * 0: such records are taken for one host up to 8 ranks. May be called again for more files. */
 nw_rc nw_curves_add(struct nw_curves *curves, const struct nw_results *results, int gpus_per_node);
 void nw_curves_free(struct nw_curves *curves); /* leaves an empty set */
 /* The lane to use when none is asked for: auto, host, local, else the first measured; NULL: none.
  */
 const char *nw_curves_lane(const struct nw_curves *curves);
+/* Without features where there is such a curve, else the first. */
 const struct nw_curve *nw_curves_find(const struct nw_curves *curves, const char *collective,
                                       const char *lane, int rank_count, int host_count);
 

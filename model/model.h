@@ -308,6 +308,20 @@ struct nw_decision {
     nw_assumed assumed;
 };
 
+/* ---- one lane against another -------------------------------------------------------------- */
+
+struct nw_lane_effect {      /* the same step over two ways for its bytes */
+    const char *fast, *slow; /* lanes: "nvlink", "pcie" */
+    const char *title;       /* "NVLink": what the fast one has */
+    struct nw_step over_fast, over_slow;
+    double saved, saved_low, saved_high; /* of the step over `slow`: 0.44 */
+};
+#define NW_LANE_EFFECTS_MAX 2
+struct nw_lane_effects {
+    struct nw_lane_effect items[NW_LANE_EFFECTS_MAX];
+    size_t count;
+};
+
 /* ---- everything from one request ----------------------------------------------------------- */
 
 struct nw_model_request; /* model/request.h */
@@ -340,9 +354,14 @@ struct nw_layout nw_model_layout(const struct nw_model *model, int node_count);
 struct nw_platform nw_model_platform(const struct nw_model *model);
 nw_rc nw_predict_all(const struct nw_model *model, struct nw_steps *steps_out);
 void nw_steps_free(struct nw_steps *steps);
+/* The step `like` over NVLink against PCIe, over RDMA against TCP, where the curves have both lanes
+ * for its ranks. */
+nw_rc nw_predict_lanes(const struct nw_model *model, const struct nw_step *like,
+                       struct nw_lane_effects *effects_out);
 nw_rc nw_decide(const struct nw_model *model, struct nw_decision *decision_out);
 void nw_decision_free(struct nw_decision *decision);
 
+nw_rc nw_lane_effects_to_json(const struct nw_lane_effects *effects, json_t **json_out);
 const char *nw_pays_name(nw_pays pays); /* "yes" "no" "memory" … */
 /* For --json and report pages; the caller owns the result. */
 nw_rc nw_step_to_json(const struct nw_step *step, json_t **json_out);

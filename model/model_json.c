@@ -228,6 +228,44 @@ nw_rc nw_steps_to_json(const struct nw_model *model, const struct nw_steps *step
     return NW_OK;
 }
 
+/* ---- lanes --------------------------------------------------------------------------------- */
+
+static nw_rc fill_effect(const struct nw_lane_effect *effect, json_t *object)
+{
+    NW_TRY(nw_json_set_text(object, "fast_lane", effect->fast));
+    NW_TRY(nw_json_set_text(object, "slow_lane", effect->slow));
+    NW_TRY(nw_json_set_text(object, "strategy", effect->over_fast.strategy->name));
+    NW_TRY(nw_json_set_int(object, "nodes", effect->over_fast.node_count));
+    NW_TRY(nw_json_set_int(object, "ranks", effect->over_fast.rank_count));
+    return SET_REALS(
+        object, {"fast_step_ns", effect->over_fast.step_ns},
+        {"fast_step_low_ns", effect->over_fast.low_ns},
+        {"fast_step_high_ns", effect->over_fast.high_ns},
+        {"slow_step_ns", effect->over_slow.step_ns}, {"slow_step_low_ns", effect->over_slow.low_ns},
+        {"slow_step_high_ns", effect->over_slow.high_ns}, {"saved_of_slow", effect->saved},
+        {"saved_of_slow_low", effect->saved_low}, {"saved_of_slow_high", effect->saved_high});
+}
+
+nw_rc nw_lane_effects_to_json(const struct nw_lane_effects *effects, json_t **json_out)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < effects->count; i++) {
+        json_t *object = json_object();
+        nw_rc rc = json_array_append_new(list, object) == 0 ? NW_OK
+                                                            : nw_fail(NW_ENOMEM, "JSON: no memory");
+
+        if (rc == NW_OK)
+            rc = fill_effect(&effects->items[i], object);
+        if (rc != NW_OK) {
+            json_decref(list);
+            return rc;
+        }
+    }
+    *json_out = list;
+    return NW_OK;
+}
+
 /* ---- decision ------------------------------------------------------------------------------ */
 
 static const char *const pays_names[] = {

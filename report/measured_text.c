@@ -8,15 +8,17 @@
 #include "base/units.h"
 
 struct group { /* one line of the table */
-    const char *case_name, *collective;
-    int rank_count, host_count;
+    const struct nw_record *like;
 };
 
 static bool same_group(const struct group *group, const struct nw_record *record)
 {
-    return strcmp(group->case_name, record->case_name) == 0 &&
-           strcmp(group->collective, record->collective) == 0 &&
-           group->rank_count == record->rank_count && group->host_count == record->host_count;
+    const struct nw_record *like = group->like;
+
+    return strcmp(like->case_name, record->case_name) == 0 &&
+           strcmp(like->collective, record->collective) == 0 &&
+           strcmp(like->lane, record->lane) == 0 && strcmp(like->features, record->features) == 0 &&
+           like->rank_count == record->rank_count && like->host_count == record->host_count;
 }
 
 static bool has_time(const struct nw_record *record)
@@ -43,22 +45,22 @@ static const struct nw_record *smallest(const struct nw_run *run, const struct g
 
 static void add_group(struct nw_table *table, const struct nw_run *run, const struct group *group)
 {
-    const struct nw_record *first = smallest(run, group);
+    const struct nw_record *like = group->like, *first = smallest(run, group);
     struct nw_plateau plateau;
     char ranks[48], latency[80], rate[96], sizes[80], note[96] = "";
     char a[32], b[32], c[32];
 
     if (first == NULL)
         return;
-    snprintf(ranks, sizeof ranks, "%d on %d host%s", group->rank_count, group->host_count,
-             group->host_count == 1 ? "" : "s");
+    snprintf(ranks, sizeof ranks, "%d on %d host%s", like->rank_count, like->host_count,
+             like->host_count == 1 ? "" : "s");
+    if (like->features[0] != '\0')
+        snprintf(ranks + strlen(ranks), sizeof ranks - strlen(ranks), ", %.24s", like->features);
     snprintf(latency, sizeof latency, "%s at %s", nw_format_ns(a, first->time_ns.median),
              nw_format_bytes(b, first->bytes));
     snprintf(rate, sizeof rate, "–");
     snprintf(sizes, sizeof sizes, "–");
-    if (nw_plateau_of(run, group->case_name, group->collective, group->rank_count,
-                      group->host_count, -1, &plateau) == NW_OK &&
-        isfinite(plateau.busbw_bytes_per_s)) {
+    if (nw_plateau_like(run, like, -1, &plateau) == NW_OK && isfinite(plateau.busbw_bytes_per_s)) {
         if (isfinite(plateau.low) && isfinite(plateau.high))
             snprintf(rate, sizeof rate, "%s [%s, %s]",
                      nw_format_gb_per_s(a, plateau.busbw_bytes_per_s),
@@ -75,7 +77,7 @@ static void add_group(struct nw_table *table, const struct nw_run *run, const st
                      nw_format_gb_per_s(a, plateau.peak_bytes_per_s),
                      nw_format_bytes(b, plateau.peak_bytes));
     }
-    nw_table_row(table, (const char *[]){group->collective, ranks, latency, rate, sizes, note});
+    nw_table_row(table, (const char *[]){like->collective, ranks, latency, rate, sizes, note});
 }
 
 nw_rc nw_report_measured(FILE *stream, const struct nw_run *run)
@@ -85,6 +87,7 @@ nw_rc nw_report_measured(FILE *stream, const struct nw_run *run)
         {"busbw GB/s [95 %]", NW_RIGHT}, {"over sizes", NW_LEFT}, {"", NW_LEFT}};
     struct group *groups = calloc(run->record_count + 1, sizeof *groups);
     struct nw_table *table;
+    const char *lane = nw_run_lane(run);
     size_t group_count = 0;
     nw_rc rc;
 
@@ -94,13 +97,13 @@ nw_rc nw_report_measured(FILE *stream, const struct nw_run *run)
         const struct nw_record *record = &run->records[i];
         size_t known = 0;
 
-        if (!has_time(record) || record->peer_a >= 0)
+        if (!has_time(record) || !nw_record_is_collective(record) ||
+            strcmp(record->lane, lane) != 0)
             continue;
         while (known < group_count && !same_group(&groups[known], record))
             known++;
         if (known == group_count)
-            groups[group_count++] = (struct group){record->case_name, record->collective,
-                                                   record->rank_count, record->host_count};
+            groups[group_count++] = (struct group){record};
     }
     rc = nw_table_open(columns, sizeof columns / sizeof *columns, &table);
     if (rc == NW_OK) {
@@ -130,6 +133,11 @@ static void print_pair(FILE *stream, const char *title, const struct nw_record *
             nw_format_gb_per_s(rate, record->busbw_bytes_per_s));
 }
 
+static bool is_pair(const struct nw_record *record)
+{
+    return strcmp(record->case_name, "pairs") == 0 && record->peer_a >= 0;
+}
+
 nw_rc nw_report_pairs(FILE *stream, const struct nw_run *run)
 {
     const struct nw_record **pairs = calloc(run->record_count + 1, sizeof *pairs);
@@ -139,12 +147,12 @@ nw_rc nw_report_pairs(FILE *stream, const struct nw_run *run)
     if (pairs == NULL)
         return nw_fail(NW_ENOMEM, "out of memory for the pairs");
     for (size_t i = 0; i < run->record_count; i++)
-        if (run->records[i].peer_a >= 0 && run->records[i].bytes > largest)
+        if (is_pair(&run->records[i]) && run->records[i].bytes > largest)
             largest = run->records[i].bytes;
     for (size_t i = 0; i < run->record_count; i++) {
         const struct nw_record *record = &run->records[i];
 
-        if (record->peer_a >= 0 && record->bytes == largest && has_time(record) &&
+        if (is_pair(record) && record->bytes == largest && has_time(record) &&
             isfinite(record->busbw_bytes_per_s))
             pairs[count++] = record;
     }

@@ -126,6 +126,32 @@ static nw_rc print_choices(FILE *stream, const struct nw_screen *screen)
     return nw_table_print(table, stream);
 }
 
+/* "fsdp on 1 node: step 1.92 s [1.8, 2.1] over nvlink, 3.40 s [3.1, 3.7] over pcie: NVLink saves 44
+ * % [38, 49] of the step" */
+static void print_lane_effects(FILE *stream, const struct nw_lane_effects *effects)
+{
+    char text[400], fast[112], slow[112], saved[96];
+
+    for (size_t i = 0; i < effects->count; i++) {
+        const struct nw_lane_effect *effect = &effects->items[i];
+        const struct nw_step *step = &effect->over_fast;
+
+        if (effect->saved_low <= 0 && effect->saved_high >= 0)
+            snprintf(saved, sizeof saved, "no difference that the intervals allow to tell");
+        else
+            snprintf(saved, sizeof saved, "%s %s %.0f %% [%.0f, %.0f] of the step", effect->title,
+                     effect->saved > 0 ? "saves" : "costs", 100 * fabs(effect->saved),
+                     100 * fmin(fabs(effect->saved_low), fabs(effect->saved_high)),
+                     100 * fmax(fabs(effect->saved_low), fabs(effect->saved_high)));
+        snprintf(text, sizeof text, "%s on %d node%s: step %s over %s, %s over %s: %s%s",
+                 step->strategy->name, step->node_count, step->node_count == 1 ? "" : "s",
+                 nw_report_step_time(fast, sizeof fast, step), effect->fast,
+                 nw_report_step_time(slow, sizeof slow, &effect->over_slow), effect->slow, saved,
+                 (step->how & NW_COST_SIMULATED) != 0 ? " (SIMULATED, no measurement)" : "");
+        nw_print_wrapped(stream, "", "", text);
+    }
+}
+
 static nw_rc print_job(FILE *stream, const struct nw_screen *screen)
 {
     char sentence[1024];
@@ -147,6 +173,7 @@ static nw_rc print_job(FILE *stream, const struct nw_screen *screen)
     if (screen->note != NULL)
         nw_print_wrapped(stream, "", "", screen->note);
     NW_TRY(print_choices(stream, screen));
+    print_lane_effects(stream, screen->lane_effects);
     fputc('\n', stream);
     nw_print_wrapped(
         stream, "", "",

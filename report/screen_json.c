@@ -9,14 +9,16 @@ static nw_rc add_plateau(json_t *list, const struct nw_run *run, const struct nw
     json_t *item;
     nw_rc rc;
 
-    if (nw_plateau_of(run, record->case_name, record->collective, record->rank_count,
-                      record->host_count, -1, &plateau) != NW_OK)
+    if (nw_plateau_like(run, record, -1, &plateau) != NW_OK)
         return NW_OK; /* nothing with a time: the key stays away */
     item = json_object();
     if (item == NULL || json_array_append_new(list, item) != 0)
         return nw_fail(NW_ENOMEM, "out of memory for the JSON of the run");
     rc = nw_json_set_text(item, "case", record->case_name);
     rc = rc != NW_OK ? rc : nw_json_set_text(item, "collective", record->collective);
+    rc = rc != NW_OK ? rc : nw_json_set_text(item, "lane", record->lane);
+    if (record->features[0] != '\0')
+        rc = rc != NW_OK ? rc : nw_json_set_text(item, "features", record->features);
     rc = rc != NW_OK ? rc : nw_json_set_int(item, "ranks", record->rank_count);
     rc = rc != NW_OK ? rc : nw_json_set_int(item, "hosts", record->host_count);
     rc = rc != NW_OK ? rc : nw_json_set_real(item, "busbw_bytes_per_s", plateau.busbw_bytes_per_s);
@@ -34,8 +36,10 @@ static bool seen_before(const struct nw_run *run, size_t index)
     for (size_t i = 0; i < index; i++)
         if (strcmp(run->records[i].case_name, record->case_name) == 0 &&
             strcmp(run->records[i].collective, record->collective) == 0 &&
+            strcmp(run->records[i].lane, record->lane) == 0 &&
+            strcmp(run->records[i].features, record->features) == 0 &&
             run->records[i].rank_count == record->rank_count &&
-            run->records[i].host_count == record->host_count && run->records[i].peer_a < 0)
+            run->records[i].host_count == record->host_count)
             return true;
     return false;
 }
@@ -46,7 +50,7 @@ static nw_rc add_measured(json_t *root, const struct nw_run *run)
 
     NW_TRY(nw_json_set_new(root, "measured", list));
     for (size_t i = 0; i < run->record_count; i++)
-        if (run->records[i].peer_a < 0 && !seen_before(run, i))
+        if (nw_record_is_collective(&run->records[i]) && !seen_before(run, i))
             NW_TRY(add_plateau(list, run, &run->records[i]));
     return NW_OK;
 }
@@ -57,6 +61,8 @@ static nw_rc add_job(json_t *root, const struct nw_screen *screen)
 
     NW_TRY(nw_steps_to_json(screen->model, screen->steps, &item));
     NW_TRY(nw_json_set_new(root, "prediction", item));
+    NW_TRY(nw_lane_effects_to_json(screen->lane_effects, &item));
+    NW_TRY(nw_json_set_new(root, "lane_effects", item));
     NW_TRY(nw_decision_to_json(screen->model, screen->decision, &item));
     return nw_json_set_new(root, "decision", item);
 }

@@ -137,7 +137,7 @@ static nw_rc fill_side(const struct nw_run *run, const struct nw_lanes_group *gr
         if (record->bytes == group->latency_bytes)
             side->latency_ns = time_of(record);
     }
-    rc = nw_plateau_like(run, first, &plateau);
+    rc = nw_plateau_like(run, first, first->in_place, &plateau);
     if (rc == NW_ENODEV) { /* one rank: there is no bus bandwidth */
         nw_clear_error();
         return NW_OK;

@@ -245,10 +245,10 @@ nw_rc nw_plateau_of_runs(const struct nw_run *const *runs, size_t run_count, con
     return plateau_of_sweep(&sweep, &wanted, plateau_out);
 }
 
-nw_rc nw_plateau_like(const struct nw_run *run, const struct nw_record *like,
+nw_rc nw_plateau_like(const struct nw_run *run, const struct nw_record *like, int place,
                       struct nw_plateau *plateau_out)
 {
-    const struct wanted wanted = {like->case_name, like->collective, 0, 0, like->in_place, like};
+    const struct wanted wanted = {like->case_name, like->collective, 0, 0, place, like};
     const struct sweep sweep = {.runs = &run, .run_count = 1, .record_count = run->record_count};
 
     return plateau_of_sweep(&sweep, &wanted, plateau_out);

@@ -101,3 +101,33 @@ size_t nw_results_record_count(const struct nw_results *results)
         count += results->runs[i].record_count;
     return count;
 }
+
+bool nw_record_is_collective(const struct nw_record *record)
+{
+    return strcmp(record->case_name, "coll") == 0 || strcmp(record->case_name, "scaling") == 0;
+}
+
+static const char *lane_in(const struct nw_run *run, const char *wanted)
+{
+    for (size_t i = 0; i < run->record_count; i++)
+        if (nw_record_is_collective(&run->records[i]) &&
+            (wanted == NULL || strcmp(run->records[i].lane, wanted) == 0))
+            return run->records[i].lane;
+    return NULL;
+}
+
+const char *nw_run_lane(const struct nw_run *run)
+{
+    const char *lane = lane_in(run, "auto");
+    size_t index;
+    json_t *entry;
+
+    json_array_foreach(run->context.lanes, index, entry)
+    {
+        const char *name = json_string_value(json_object_get(entry, "name"));
+
+        if (lane == NULL && name != NULL)
+            lane = lane_in(run, name);
+    }
+    return lane != NULL ? lane : lane_in(run, NULL);
+}

@@ -68,6 +68,13 @@ nw_rc nw_context_to_json(const struct nw_context *context, json_t **json_out);
 nw_rc nw_run_to_json(const struct nw_run *run, json_t **json_out);
 nw_rc nw_context_from_json(const json_t *json, const char *what, struct nw_context *context_out);
 
+/* A case of collectives over all ranks of a group: its records make curves. Not so pairs, copies
+ * and products of single GPUs, and collectives that compete with a product. */
+bool nw_record_is_collective(const struct nw_record *record);
+/* The lane that speaks for a run where none is asked for: auto, else the first of those asked for
+ * that has records, else that of the first record; NULL: there is no collective. */
+const char *nw_run_lane(const struct nw_run *run);
+
 /* Bandwidth of a curve: never an average over sizes. */
 struct nw_plateau {
     double busbw_bytes_per_s; /* median of the largest sizes that agree within 2 % */
@@ -90,8 +97,8 @@ nw_rc nw_plateau_of(const struct nw_run *run, const char *case_name, const char 
 nw_rc nw_plateau_of_runs(const struct nw_run *const *runs, size_t run_count, const char *case_name,
                          const char *collective, int rank_count, int host_count, int place,
                          struct nw_plateau *plateau_out);
-/* Over the records of `run` that differ from `like` in bytes and times only. */
-nw_rc nw_plateau_like(const struct nw_run *run, const struct nw_record *like,
+/* Over the records of `run` that differ from `like` in bytes, times and place only. */
+nw_rc nw_plateau_like(const struct nw_run *run, const struct nw_record *like, int place,
                       struct nw_plateau *plateau_out);
 
 #endif
