@@ -48,10 +48,11 @@ struct words {
 };
 
 /* Words that drivers and shops add and the catalogue does not have. */
-static const char *const ignored[] = {"nvidia",  "tesla",    "geforce",     "amd",  "instinct",
-                                      "huawei",  "hbm2",     "hbm2e",       "hbm3", "hbm3e",
-                                      "gpu",     "graphics", "tensor",      "core", "accelerator",
-                                      "edition", "server",   "workstation", "ac",   "nvswitch"};
+static const char *const ignored[] = {"simulated",   "no",   "hardware",    "nvidia",  "tesla",
+                                      "geforce",     "amd",  "instinct",    "huawei",  "hbm2",
+                                      "hbm2e",       "hbm3", "hbm3e",       "gpu",     "graphics",
+                                      "tensor",      "core", "accelerator", "edition", "server",
+                                      "workstation", "ac",   "nvswitch"};
 
 static bool is_ignored(const char *word)
 {

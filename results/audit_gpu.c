@@ -9,11 +9,11 @@
 
 /* Words that say nothing of the product. */
 static const char *const noise[] = {
-    "NVIDIA",    "CORPORATION", "TESLA",       "GEFORCE",     "QUADRO",     "AMD",  "INSTINCT",
-    "GPU",       "GRAPHICS",    "CARD",        "HBM2",        "HBM2E",      "HBM3", "HBM3E",
-    "GDDR6",     "GDDR6X",      "GDDR7",       "OAM",         "TENSOR",     "CORE", "MODULE",
-    "BLACKWELL", "SERVER",      "EDITION",     "WORKSTATION", "GENERATION", "GB",   "GIB",
-    "HGX",       "DGX",         "ACCELERATOR",
+    "NVIDIA",    "CORPORATION", "TESLA",       "GEFORCE",     "QUADRO",     "AMD",      "INSTINCT",
+    "GPU",       "GRAPHICS",    "CARD",        "HBM2",        "HBM2E",      "HBM3",     "HBM3E",
+    "GDDR6",     "GDDR6X",      "GDDR7",       "OAM",         "TENSOR",     "CORE",     "MODULE",
+    "BLACKWELL", "SERVER",      "EDITION",     "WORKSTATION", "GENERATION", "GB",       "GIB",
+    "HGX",       "DGX",         "ACCELERATOR", "SIMULATED",   "NO",         "HARDWARE",
 };
 
 /* Products that the driver names without their form when they are SXM modules ("NVIDIA H200",
