@@ -1,7 +1,10 @@
 /* Copies by the copy engines, fills, and how long transfers last. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "tests/fake/fault.h"
 #include "tests/fake/share.h"
 
 static double path_us(const struct fk_path *path, double bytes)
@@ -64,19 +67,42 @@ static void fail(struct CUstream_st *stream)
     fk_stream_context(stream)->error = CU_ILLEGAL_ADDRESS;
 }
 
+/* Smaller ones are of a library's or program's own bookkeeping. */
+#define FAULT_BYTES 4096
+
+/* FAKE_FAULT of `copy`; returns how much longer it lasts. */
+static double copy_faults(unsigned char *to, size_t bytes)
+{
+    static atomic_long copies;
+    if (bytes < FAULT_BYTES)
+        return 1;
+    const struct fk_faults faults =
+        fk_faults_of("copy", fk_process_rank(), atomic_fetch_add(&copies, 1) + 1, 0);
+    while (fk_fault_has(&faults, FK_FAULT_HANG))
+        pause();
+    if (fk_fault_has(&faults, FK_FAULT_CORRUPT)) {
+        const size_t at = (size_t)(faults.corrupt_at * (double)bytes);
+        to[at < bytes ? at : bytes - 1] ^= 1;
+    }
+    return faults.slow_factor;
+}
+
 static void run_copy(struct fk_op *op, struct CUstream_st *stream)
 {
     struct copy_op *o = (struct copy_op *)(void *)op->data;
     void *const to = fk_view(o->to, o->bytes, "a copy");
     const void *const from = o->staged ? o->staged : fk_look(o->from, o->bytes, "a copy");
-    if (o->bytes > 0 && to && from)
+    double longer = 1;
+    if (o->bytes > 0 && to && from) {
         memmove(to, from, o->bytes);
-    else if (o->bytes > 0)
+        longer = copy_faults(to, o->bytes);
+    } else if (o->bytes > 0) {
         fail(stream);
+    }
     free(o->staged);
     if (o->uplink >= 0)
         o->path.bytes_per_s = fk_share_rate(stream, o->uplink, o->path.bytes_per_s);
-    fk_span(stream, op, o->bytes ? path_us(&o->path, (double)o->bytes) : 0);
+    fk_span(stream, op, o->bytes ? longer * path_us(&o->path, (double)o->bytes) : 0);
 }
 
 /* "Asynchronous with respect to the host" (CUDA driver API, synchronisation behaviour of copies):

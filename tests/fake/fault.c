@@ -31,7 +31,7 @@ static void bad(const char *text)
 {
     fk_die("FAKE_FAULT: \"%s\"; accepted: KIND[=VALUE]:RANK:COLLECTIVE:NTH[@LANE] with KIND one of "
            "error hang inithang async corrupt slow slowlink crash oom, RANK a number or *, "
-           "COLLECTIVE a collective, init, alloc, finalize or *, NTH 5, 5+ or *, LANE of the "
+           "COLLECTIVE a collective, init, alloc, copy, finalize or *, NTH 5, 5+ or *, LANE of the "
            "machine file",
            text);
 }
@@ -67,7 +67,7 @@ static bool known(const char *what)
     for (int i = 0; i < FK_COLL_COUNT; i++)
         if (strcmp(what, fk_coll_names[i]) == 0)
             return true;
-    return strcmp(what, "init") == 0 || strcmp(what, "alloc") == 0 ||
+    return strcmp(what, "init") == 0 || strcmp(what, "alloc") == 0 || strcmp(what, "copy") == 0 ||
            strcmp(what, "finalize") == 0 || strcmp(what, "*") == 0;
 }
 
@@ -131,7 +131,8 @@ int fk_process_rank(void)
 static bool matches(const struct fault *fault, const char *what, int rank, long nth, long nth_any)
 {
     const bool any = strcmp(fault->what, "*") == 0 && strcmp(what, "init") != 0 &&
-                     strcmp(what, "alloc") != 0 && strcmp(what, "finalize") != 0;
+                     strcmp(what, "alloc") != 0 && strcmp(what, "copy") != 0 &&
+                     strcmp(what, "finalize") != 0;
     nth = any ? nth_any : nth;
     if ((!any && strcmp(fault->what, what) != 0) || (fault->rank >= 0 && fault->rank != rank) ||
         nth < fault->first || nth > fault->last)
