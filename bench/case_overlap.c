@@ -11,6 +11,7 @@
 
 #include "base/units.h"
 #include "bench/agree.h"
+#include "bench/gemm_judge.h"
 #include "bench/product.h"
 #include "bench/work_coll.h"
 
@@ -221,15 +222,6 @@ static nw_rc find_medians(const struct overlap *overlap, struct medians *medians
     return median_of(overlap, coll_beside, product_beside, &medians->together);
 }
 
-/* Of the shorter of the two, how much of it disappeared. */
-static double hidden_share(const struct medians *m)
-{
-    const double hidden =
-        (m->coll_alone + m->product_alone - m->together) / fmin(m->coll_alone, m->product_alone);
-
-    return fmin(fmax(hidden, 0), 1);
-}
-
 static nw_rc fill_record(const struct overlap *overlap, struct nw_record *record)
 {
     const double flop = nw_product_flop(&overlap->product) * overlap->product_calls;
@@ -250,7 +242,8 @@ static nw_rc fill_record(const struct overlap *overlap, struct nw_record *record
     record->alone_ns = medians.coll_alone / overlap->coll_calls;
     record->flop_per_s = flop / medians.product_beside * 1e9;
     record->alone_flop_per_s = flop / medians.product_alone * 1e9;
-    record->hidden_share = hidden_share(&medians);
+    record->hidden_share =
+        nw_hidden_share(medians.coll_alone, medians.product_alone, medians.together);
     record->algbw_bytes_per_s = (double)record->bytes / record->time_ns.median * 1e9;
     record->busbw_bytes_per_s =
         record->algbw_bytes_per_s * overlap->work.call.coll->bus_factor(ranks);

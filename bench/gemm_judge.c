@@ -174,3 +174,10 @@ double nw_gemm_median(const struct nw_gemm_rate *rates, size_t count, int lane, 
     free(values);
     return median;
 }
+
+double nw_hidden_share(double one_ns, double other_ns, double together_ns)
+{
+    const double hidden = (one_ns + other_ns - together_ns) / fmin(one_ns, other_ns);
+
+    return fmin(fmax(hidden, 0), 1);
+}

@@ -49,4 +49,8 @@ size_t nw_gemm_power_capped(const struct nw_gemm_rate *rates, size_t count,
 /* Median of `lane` for a type over all GPUs; NAN: none. */
 double nw_gemm_median(const struct nw_gemm_rate *rates, size_t count, int lane, const char *dtype);
 
+/* Of the shorter of two works, how much of it disappears when both run together: 0 (one after the
+ * other, or worse) to 1 (in the shadow of the longer one). */
+double nw_hidden_share(double one_ns, double other_ns, double together_ns);
+
 #endif

@@ -9,13 +9,16 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "kernels/half.h"
+
+/* The exponent biases differ by 127 - 7 = 120; multiplying by 2^120 rebiases normal numbers and
+ * normalises subnormal ones. */
 static inline float nw_float8_to_float(uint8_t value)
 {
-    const int exponent = value >> 3 & 15, fraction = value & 7;
-    const float magnitude = (value & 0x7f) == 0x7f ? NAN
-                            : exponent == 0        ? ldexpf((float)fraction, -9)
-                                                   : ldexpf((float)(8 + fraction), exponent - 10);
-    return value & 0x80 ? -magnitude : magnitude;
+    const uint32_t magnitude = value & 0x7fu;
+    const uint32_t bits = nw_float_bits(nw_float_from_bits(magnitude << 20) * 0x1p120f);
+    const uint32_t nan = magnitude == 0x7f ? 0x7fc00000u : 0;
+    return nw_float_from_bits(bits | nan | (uint32_t)(value & 0x80) << 24);
 }
 
 static inline uint8_t nw_float_to_float8(float value)
