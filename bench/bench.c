@@ -20,7 +20,8 @@ const struct nw_case nw_cases[] = {
     {"d2d", "a GPU's own memory", nw_case_d2d, .of_device = true, .needs_gpu = true},
     {"p2p", "between two GPUs of a host", nw_case_p2p, .of_device = true, .needs_gpu = true},
     {"gemm", "matrix products on all GPUs", nw_case_gemm, .of_device = true, .needs_gpu = true},
-    {"overlap", "collectives beside matrix products", nw_case_overlap, .needs_gpu = true},
+    {"overlap", "collectives beside matrix products", nw_case_overlap, .needs_gpu = true,
+     .no_graphs = true},
 };
 const size_t nw_case_count = sizeof nw_cases / sizeof *nw_cases;
 
@@ -248,13 +249,21 @@ void nw_bench_finding(struct nw_bench *bench, nw_severity severity, const char *
     nw_findings_free(&list);
 }
 
-/* A device's own work is not the library's. */
-static bool is_of_device(const char *case_name)
+/* What of the library's features the case uses: none in a device's own work. "graph" comes first.
+ */
+static const char *features_of(const struct nw_comm *comm, const char *case_name)
 {
-    for (size_t i = 0; i < nw_case_count; i++)
-        if (strcmp(nw_cases[i].name, case_name) == 0)
-            return nw_cases[i].of_device;
-    return false;
+    const char *text = comm->features;
+
+    for (size_t i = 0; i < nw_case_count; i++) {
+        if (strcmp(nw_cases[i].name, case_name) != 0)
+            continue;
+        if (nw_cases[i].of_device)
+            return "";
+        if (nw_cases[i].no_graphs && comm->graphs)
+            return text[strcspn(text, ",")] == ',' ? strchr(text, ',') + 1 : "";
+    }
+    return text;
 }
 
 void nw_bench_identity(const struct nw_bench *bench, const char *case_name,
@@ -266,8 +275,8 @@ void nw_bench_identity(const struct nw_bench *bench, const char *case_name,
              bench->comm->lane[0] != '\0'                 ? bench->comm->lane
              : strcmp(bench->comm->ops->name, "mpi") == 0 ? "host"
                                                           : bench->comm->ops->name);
-    if (!is_of_device(case_name))
-        snprintf(record_out->features, sizeof record_out->features, "%s", bench->comm->features);
+    snprintf(record_out->features, sizeof record_out->features, "%s",
+             features_of(bench->comm, case_name));
     record_out->rank_count = bench->comm->rank_count;
     record_out->host_count = bench->comm->host_count;
     record_out->simulated = bench->comm->ops->simulated || bench->comm->simulated;

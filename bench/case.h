@@ -38,6 +38,7 @@ struct nw_case {
     nw_rc (*run)(struct nw_bench *bench);
     bool of_device; /* what one GPU or two do without a communicator: the same in all lanes */
     bool needs_gpu; /* left out where the run measures host memory */
+    bool no_graphs; /* its calls are not captured (nw_comm.graphs) */
 };
 extern const struct nw_case nw_cases[];
 extern const size_t nw_case_count;

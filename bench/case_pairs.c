@@ -73,6 +73,7 @@ static nw_rc swap_time(const struct nw_work *base, uint64_t index, uint32_t call
     gated.queue = swap_queue;
     gated.finish = swap_finish;
     gated.user = &work;
+    gated.graph = work.comm->graphs;
     if (work.peer < 0)
         gated.stream = NULL;
     return nw_gated_time(&gated, index, calls, ns_out);

@@ -25,6 +25,7 @@ struct nw_gated {
     /* Until the work is done; NULL: ops->wait of the stream. */
     nw_rc (*finish)(void *user, double timeout_ns);
     double timeout_ns;
+    bool graph; /* the calls of `stream` as one graph: one launch, whatever their number */
 };
 
 /* Of all `calls` calls together; 0 where there is nothing to do. */

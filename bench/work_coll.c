@@ -68,6 +68,7 @@ static nw_rc time_pieces(const struct nw_work *base, uint64_t index, uint32_t ca
     gated.queue = queue_pieces;
     gated.finish = finish_pieces;
     gated.user = &work;
+    gated.graph = work.comm->graphs;
     return nw_gated_time(&gated, index, calls, ns_out);
 }
 

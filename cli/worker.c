@@ -293,8 +293,14 @@ static nw_rc run_lane(struct worker *worker)
         rc = measure(worker);
     error = *nw_last_error();
     /* What is broken is aborted already, and may hang in its end. */
-    if (!nw_bench_is_broken(rc))
-        close_lane(worker);
+    if (!nw_bench_is_broken(rc)) {
+        const nw_rc closed = close_lane(worker);
+
+        if (rc == NW_OK && closed != NW_OK) {
+            rc = closed;
+            error = *nw_last_error();
+        }
+    }
     return rc == NW_OK ? NW_OK
                        : nw_fail_at(rc, error.lib, error.lib_code, error.where, "%s", error.text);
 }

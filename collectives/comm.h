@@ -115,6 +115,7 @@ struct nw_comm {
     char driver[64];             /* of the device; "": none or unknown */
     struct nw_comm_gpu *gpus;    /* rank_count entries; NULL: host memory */
     char features[64];           /* nw_record.features of what is measured with it */
+    bool graphs;                 /* calls between two marks go as one graph of dev's */
     bool simulated;              /* a vendor's library is a double: no measurement of a machine */
     struct nw_findings findings; /* of opening it */
     uint64_t (*now_ns)(void);    /* a double's clock; NULL: nw_now_ns */

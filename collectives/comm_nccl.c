@@ -147,6 +147,7 @@ static nw_rc start_part(struct nccl_comm *parent, struct nw_comm *bootstrap,
     }
     parent->gpu->users++;
     memcpy(comm->base.features, parent->base.features, sizeof comm->base.features);
+    comm->base.graphs = parent->base.graphs;
     comm->handle = handle;
     if (handle == NULL)
         rc = nw_nccl_start(comm);

@@ -105,7 +105,7 @@ void nw_nccl_give_up(struct nccl_gpu *gpu);
 nw_rc nw_nccl_settle(struct nccl_comm *comm, int code);
 
 /* comm_nccl_features.c */
-unsigned nw_nccl_can(const struct nw_nccl_api *nccl, const struct nw_dev *dev);
+unsigned nw_nccl_can(const struct nccl_gpu *gpu); /* NW_NCCL_…; its stream is open */
 /* Before the start: what of the wish is used; a finding for the rest. `all`: of every rank. */
 nw_rc nw_nccl_features_choose(const struct nw_comm *bootstrap, const struct nccl_about *all,
                               struct nccl_gpu *gpu, struct nw_findings *findings);

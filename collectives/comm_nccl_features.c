@@ -18,7 +18,7 @@ static const struct feature {
     const char *name, *record; /* the option's; nw_record.features' */
     const char *lacking, *since;
 } features[] = {
-    {NW_NCCL_GRAPH, "graph", "graph", "the driver has no stream capture", "CUDA 11.4"},
+    {NW_NCCL_GRAPH, "graph", "graph", "the driver has no CUDA graphs", "CUDA 11.4"},
     {NW_NCCL_REGISTER, "register", "registered", "it has no ncclMemAlloc and ncclCommRegister",
      "NCCL 2.19"},
     {NW_NCCL_WINDOW, "window", "window", "it has no ncclCommWindowRegister", "NCCL 2.27"},
@@ -26,12 +26,27 @@ static const struct feature {
 };
 #define FEATURE_COUNT (sizeof features / sizeof *features)
 
-unsigned nw_nccl_can(const struct nw_nccl_api *nccl, const struct nw_dev *dev)
+static bool can_capture(const struct nccl_gpu *gpu)
 {
+    const struct nw_dev_ops *ops = gpu->dev->ops;
+    struct nw_graph *graph = NULL;
+    nw_rc rc = ops->graph_begin != NULL ? ops->graph_begin(gpu->stream) : NW_ENOTSUP;
+
+    if (rc == NW_OK)
+        rc = ops->graph_end(gpu->stream, &graph);
+    if (rc == NW_OK)
+        ops->graph_close(graph);
+    nw_clear_error();
+    return rc == NW_OK;
+}
+
+unsigned nw_nccl_can(const struct nccl_gpu *gpu)
+{
+    const struct nw_nccl_api *nccl = gpu->nccl;
     const bool memory = nccl->mem_alloc != NULL && nccl->mem_free != NULL;
     unsigned can = 0;
 
-    if (dev->ops->graph_begin != NULL)
+    if (can_capture(gpu))
         can |= NW_NCCL_GRAPH;
     if (memory && nccl->comm_register != NULL && nccl->comm_deregister != NULL)
         can |= NW_NCCL_REGISTER;
@@ -281,6 +296,7 @@ static void name_in_records(struct nccl_comm *comm)
     size_t length = 0;
 
     text[0] = '\0';
+    comm->base.graphs = gpu->features & NW_NCCL_GRAPH;
     for (size_t i = 0; i < FEATURE_COUNT; i++) {
         if (!(gpu->features & features[i].bit))
             continue;

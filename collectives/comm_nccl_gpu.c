@@ -67,7 +67,6 @@ static void describe(struct nccl_gpu *gpu)
     snprintf(about->pci, sizeof about->pci, "%s", gpu->dev->pci);
     snprintf(about->library, sizeof about->library, "NCCL %s (%.100s)",
              nw_nccl_version_text(gpu->nccl->version, version), gpu->nccl->path);
-    about->can = nw_nccl_can(gpu->nccl, gpu->dev);
     gpu->non_blocking = gpu->nccl->comm_init_rank_config != NULL;
     read_driver(gpu);
 }
@@ -107,7 +106,9 @@ static nw_rc open_alone(const struct nw_comm *comm, struct nccl_gpu *gpu)
                        gpu->dev->simulated ? gpu->dev->library_path : gpu->nccl->path,
                        gpu->dev->simulated ? gpu->nccl->path : gpu->dev->library_path);
     describe(gpu);
-    return open_stream(gpu);
+    NW_TRY(open_stream(gpu));
+    about->can = nw_nccl_can(gpu);
+    return NW_OK;
 }
 
 /* ---- together -----------------------------------------------------------------------------------

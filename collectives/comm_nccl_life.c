@@ -348,6 +348,11 @@ static int destroy_handle(struct task *task)
     return task->gpu->nccl->comm_destroy(task->comm);
 }
 
+static double end_ns(const struct nccl_gpu *gpu)
+{
+    return gpu->timeout_ns < END_NS ? gpu->timeout_ns : END_NS;
+}
+
 static nw_rc end_step(struct nccl_comm *comm, struct ncclComm *handle, const char *name,
                       int (*run)(struct task *task))
 {
@@ -358,7 +363,7 @@ static nw_rc end_step(struct nccl_comm *comm, struct ncclComm *handle, const cha
         return nw_last_error()->rc;
     task->comm = handle;
     snprintf(task->what, sizeof task->what, "%s of %d ranks", name, comm->base.rank_count);
-    rc = run_in_time(task, END_NS);
+    rc = run_in_time(task, end_ns(comm->gpu));
     if (rc != NW_ETIMEOUT)
         free(task);
     return rc;
@@ -375,7 +380,7 @@ static nw_rc end_handle(struct nccl_comm *comm, struct ncclComm *handle)
         NW_TRY(end_step(comm, handle, "ncclCommFinalize", finalize_handle));
         snprintf(what, sizeof what, "ncclCommFinalize of %d ranks", comm->base.rank_count);
         if (comm->gpu->non_blocking)
-            NW_TRY(wait_ready(nccl, handle, what, nw_now_ns(), END_NS));
+            NW_TRY(wait_ready(nccl, handle, what, nw_now_ns(), end_ns(comm->gpu)));
     }
     return end_step(comm, handle, "ncclCommDestroy", destroy_handle);
 }

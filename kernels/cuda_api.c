@@ -19,6 +19,10 @@ static const struct nw_library_symbol cuda_symbols[] = {
     {offsetof(struct nw_cuda_api, member), symbol, older, true},
     NW_CUDA_API_MAP(X)
 #undef X
+#define X(member, symbol, older, arguments)                                                        \
+    {offsetof(struct nw_cuda_api, member), symbol, older, false},
+        NW_CUDA_API_OPTIONAL_MAP(X)
+#undef X
 };
 
 static nw_rc cuda_init(void)

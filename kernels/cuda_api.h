@@ -100,7 +100,22 @@ struct CUuuid_st; /* 16 bytes */
        unsigned int block_x, unsigned int block_y, unsigned int block_z,                           \
        unsigned int shared_bytes, struct CUstream_st *stream, void **arguments, void **extra))
 
+/* The same, of what a driver may lack: NULL then. */
+#define NW_CUDA_API_OPTIONAL_MAP(X)                                                                \
+    X(cuStreamBeginCapture, "cuStreamBeginCapture_v2", NULL,                                       \
+      (struct CUstream_st * stream, unsigned int mode))                                            \
+    X(cuStreamEndCapture, "cuStreamEndCapture", NULL,                                              \
+      (struct CUstream_st * stream, struct CUgraph_st * *graph))                                   \
+    X(cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", NULL,                            \
+      (struct CUgraphExec_st * *instance, struct CUgraph_st * graph, unsigned long long flags))    \
+    X(cuGraphLaunch, "cuGraphLaunch", NULL,                                                        \
+      (struct CUgraphExec_st * instance, struct CUstream_st * stream))                             \
+    X(cuGraphExecDestroy, "cuGraphExecDestroy", NULL, (struct CUgraphExec_st * instance))          \
+    X(cuGraphDestroy, "cuGraphDestroy", NULL, (struct CUgraph_st * graph))
+
 struct CUctx_st;
+struct CUgraph_st;
+struct CUgraphExec_st;
 struct CUmod_st;
 struct CUfunc_st;
 struct CUstream_st;
@@ -109,6 +124,7 @@ struct CUevent_st;
 struct nw_cuda_api {
 #define X(member, symbol, older, arguments) nw_cu_result(*member) arguments;
     NW_CUDA_API_MAP(X)
+    NW_CUDA_API_OPTIONAL_MAP(X)
 #undef X
     int driver_version; /* of the API: 13000 = CUDA 13.0 */
     const char *path;   /* the library file that was loaded */
@@ -146,6 +162,7 @@ enum {
     NW_CU_FUNCTION_LOCAL_BYTES = 3,
     NW_CU_FUNCTION_MAX_DYNAMIC_SHARED_BYTES = 8,
     NW_CU_STREAM_NON_BLOCKING = 1,
+    NW_CU_STREAM_CAPTURE_THREAD_LOCAL = 1,
     NW_CU_EVENT_DEFAULT = 0,
     NW_CU_MEMHOSTALLOC_PORTABLE = 1,
     NW_CU_MEMHOSTALLOC_DEVICEMAP = 2,

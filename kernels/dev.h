@@ -68,7 +68,8 @@ struct nw_dev_ops {
     void (*gate_release)(struct nw_stream *stream);
 
     /* What is queued between begin and end is not done but kept, to be queued again as one, by
-     * launch, any number of times. No wait, gate or mark in between. NULL: the backend has none. */
+     * launch, any number of times. No wait, gate or mark in between. NULL: the backend has none;
+     * NW_ENOTSUP of begin: the driver has none. An end that fails has ended it all the same. */
     nw_rc (*graph_begin)(struct nw_stream *stream);
     nw_rc (*graph_end)(struct nw_stream *stream, struct nw_graph **graph_out);
     nw_rc (*graph_launch)(struct nw_stream *stream, struct nw_graph *graph);

@@ -1,5 +1,5 @@
 /* Private to kernels/. An NVIDIA GPU: what dev_cuda.c (memory, streams, time) and cuda_kernels.c
- * (the compiled kernels and their launches) share. */
+ * (the compiled kernels and their launches) share; cuda_graph.c has the graphs. */
 #ifndef NW_KERNELS_DEV_CUDA_H
 #define NW_KERNELS_DEV_CUDA_H
 
@@ -76,6 +76,11 @@ nw_rc nw_cuda_enter(struct cuda_dev *dev);
  * closed gate it deadlocks. */
 nw_rc nw_cuda_kernels_load(struct cuda_dev *dev);
 void nw_cuda_kernels_unload(struct cuda_dev *dev);
+
+nw_rc nw_cuda_graph_begin(struct nw_stream *stream);
+nw_rc nw_cuda_graph_end(struct nw_stream *stream, struct nw_graph **graph_out);
+nw_rc nw_cuda_graph_launch(struct nw_stream *stream, struct nw_graph *graph);
+void nw_cuda_graph_close(struct nw_graph *graph);
 
 nw_rc nw_cuda_gate_hold(struct nw_stream *stream, double timeout_ns);
 nw_rc nw_cuda_kernel_copy(struct nw_stream *stream, void *to, const void *from, uint64_t bytes);

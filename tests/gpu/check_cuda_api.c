@@ -68,6 +68,12 @@ SAME(cuFuncGetAttribute, cuFuncGetAttribute);
 SAME(cuFuncSetAttribute, cuFuncSetAttribute);
 SAME(cuOccupancyMaxActiveBlocksPerMultiprocessor, cuOccupancyMaxActiveBlocksPerMultiprocessor);
 SAME(cuLaunchKernel, cuLaunchKernel);
+SAME(cuStreamBeginCapture, cuStreamBeginCapture_v2);
+SAME(cuStreamEndCapture, cuStreamEndCapture);
+SAME(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags);
+SAME(cuGraphLaunch, cuGraphLaunch);
+SAME(cuGraphExecDestroy, cuGraphExecDestroy);
+SAME(cuGraphDestroy, cuGraphDestroy);
 #if CUDA_VERSION >= 12080
 SAME(cuEventElapsedTime, cuEventElapsedTime_v2);
 #else
@@ -103,6 +109,7 @@ EQUAL(NW_CU_ATTRIBUTE_SHARED_BYTES_PER_BLOCK_OPTIN,
 EQUAL(NW_CU_FUNCTION_LOCAL_BYTES, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
 EQUAL(NW_CU_FUNCTION_MAX_DYNAMIC_SHARED_BYTES, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
 EQUAL(NW_CU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING);
+EQUAL(NW_CU_STREAM_CAPTURE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
 EQUAL(NW_CU_EVENT_DEFAULT, CU_EVENT_DEFAULT);
 EQUAL(NW_CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_PORTABLE);
 EQUAL(NW_CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_DEVICEMAP);
