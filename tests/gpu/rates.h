@@ -53,7 +53,7 @@ static inline void report_sized(struct run *run, const char *what, uint64_t byte
                                 const char *unit, double low, double high)
 {
     const bool judged = !run->dev->simulated && (!isnan(low) || !isnan(high));
-    const bool ok = isfinite(value) && !(judged && (value < low || value > high));
+    const bool ok = isfinite(value) && !(judged && (value < low || value > high)); /* NAN: false */
     printf("  %-40s %10.4g %-8s %s", what, value, unit, ok ? "" : "NOT IN ORDER: ");
     if (judged)
         printf("(%.4g to %.4g)", low, high);

@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "kernels/cublas_api.h"
+#include "kernels/float8.h"
 #include "kernels/half.h"
 #include "kernels/nvml_api.h"
 #include "tests/gpu/rates.h"
@@ -103,16 +105,17 @@ static void watch_end(struct run *run, struct watch *watch)
 /* One way to make a product. */
 struct product {
     const char *what;
-    nw_dtype dtype;
-    nw_rc (*queue)(struct run *run, const struct nw_gemm *gemm);
+    int32_t dtype;
+    bool by_cublas; /* else by our own kernel */
+    double seconds;
 };
 
-static nw_rc queue_own(struct run *run, const struct nw_gemm *gemm)
+static nw_rc queue_product(struct run *run, struct nw_cublas *cublas, const struct nw_gemm *gemm)
 {
-    return run->dev->ops->gemm(run->stream, gemm);
+    return cublas ? nw_cublas_gemm(cublas, gemm) : run->dev->ops->gemm(run->stream, gemm);
 }
 
-static struct nw_gemm gemm_of(const struct run *run, nw_dtype dtype)
+static struct nw_gemm gemm_of(const struct run *run, int32_t dtype)
 {
     const int n = run->dev->simulated ? 256 : 8192;
     return (struct nw_gemm){.a = run->a,
@@ -121,13 +124,31 @@ static struct nw_gemm gemm_of(const struct run *run, nw_dtype dtype)
                             .m = n,
                             .n = n,
                             .k = run->dev->simulated ? 64 : n,
-                            .dtype = (int32_t)dtype};
+                            .dtype = dtype};
 }
 
-static double operand(const struct nw_gemm *gemm, const uint16_t *row, int at)
+/* As e4m3: ±0.5 to 1.875 of each byte, never NaN; so the words are not infinite as half either. */
+static nw_rc fill_float8(struct run *run)
 {
-    return gemm->dtype == NW_HALF ? (double)nw_half_to_float(row[at])
-                                  : (double)nw_bfloat16_to_float(row[at]);
+    const struct nw_dev_ops *ops = run->dev->ops;
+    uint64_t state = 88172645463325252u;
+    for (uint64_t i = 0; i < run->pinned_bytes; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        run->pinned[i] = (unsigned char)(0x30 | (state >> 40 & 0x8f));
+    }
+    for (uint64_t at = 0; at < run->bytes; at += run->pinned_bytes)
+        NW_TRY(ops->copy(run->stream, run->a + at, run->pinned, run->pinned_bytes));
+    return ops->wait(run->stream, WAIT_NS);
+}
+
+static double operand(const struct nw_gemm *gemm, const unsigned char *row, int at)
+{
+    uint16_t bits;
+    if (gemm->dtype == NW_FLOAT8)
+        return (double)nw_float8_to_float(row[at]);
+    memcpy(&bits, row + 2 * at, sizeof bits);
+    return gemm->dtype == NW_HALF ? (double)nw_half_to_float(bits)
+                                  : (double)nw_bfloat16_to_float(bits);
 }
 
 /* The largest error of 64 elements against sums in double, as a share of what a sum of k random
@@ -135,9 +156,9 @@ static double operand(const struct nw_gemm *gemm, const uint16_t *row, int at)
 static nw_rc gemm_error(struct run *run, const struct nw_gemm *gemm, double *error_out)
 {
     const struct nw_dev_ops *ops = run->dev->ops;
-    const size_t row_bytes = 2 * (size_t)gemm->k;
-    uint16_t *a = (uint16_t *)(void *)run->pinned, *b = a + gemm->k;
-    float *d = (float *)(void *)(run->pinned + 2 * row_bytes);
+    const size_t row_bytes = nw_gemm_element_bytes(gemm->dtype) * (size_t)gemm->k;
+    unsigned char *const a = run->pinned, *const b = a + row_bytes;
+    float *const d = (float *)(void *)(b + row_bytes);
     *error_out = 0;
     for (int i = 0; i < 64; i++) {
         const size_t row = (size_t)(i * 2654435761u % (unsigned)gemm->m);
@@ -158,97 +179,134 @@ static nw_rc gemm_error(struct run *run, const struct nw_gemm *gemm, double *err
     return NW_OK;
 }
 
-/* Mean rate of the batches that began between `from` and `to`. */
-static double mean_rate(const double *began_ns, const double *rates, int count, double from,
-                        double to)
+struct batches {
+    double began_ns[BATCHES_MAX], rates[BATCHES_MAX]; /* since the start; TFLOP/s */
+    int count;
+};
+
+/* Of the batches that began between `from` and `to`. */
+static double mean_rate(const struct batches *batches, double from, double to)
 {
     double sum = 0;
     int used = 0;
-    for (int i = 0; i < count; i++)
-        if (began_ns[i] >= from && began_ns[i] <= to) {
-            sum += rates[i];
+    for (int i = 0; i < batches->count; i++)
+        if (batches->began_ns[i] >= from && batches->began_ns[i] <= to) {
+            sum += batches->rates[i];
             used++;
         }
     return used ? sum / used : NAN;
 }
 
 /* Batches of a tenth of a second until `burn_ns` have passed; the rate of each. */
-static nw_rc burn_batches(struct run *run, const struct product *product,
-                          const struct nw_gemm *gemm, double burn_ns, double *began_ns,
-                          double *rates, int *count_out)
+static nw_rc burn_batches(struct run *run, struct nw_cublas *cublas, const struct nw_gemm *gemm,
+                          double burn_ns, struct batches *batches)
 {
     const struct nw_dev_ops *ops = run->dev->ops;
     const double flop = 2.0 * gemm->m * gemm->n * gemm->k;
     const uint64_t start = nw_now_ns();
-    int calls = 4, count = 0;
-    while (count < BATCHES_MAX && (double)(nw_now_ns() - start) < burn_ns) {
+    int calls = 4;
+    for (batches->count = 0;
+         batches->count < BATCHES_MAX && (double)(nw_now_ns() - start) < burn_ns;) {
         double ns;
-        began_ns[count] = (double)(nw_now_ns() - start);
+        batches->began_ns[batches->count] = (double)(nw_now_ns() - start);
         NW_TRY(ops->mark_set(run->stream, run->start));
         for (int i = 0; i < calls; i++)
-            NW_TRY(product->queue(run, gemm));
+            NW_TRY(queue_product(run, cublas, gemm));
         NW_TRY(ops->mark_set(run->stream, run->end));
         NW_TRY(ops->wait(run->stream, WAIT_NS));
         NW_TRY(ops->mark_elapsed(run->start, run->end, &ns));
-        rates[count++] = flop * calls / ns * 1e-3;
+        batches->rates[batches->count++] = flop * calls / ns * 1e-3;
         if (!run->dev->simulated && ns < 5e7 && calls < 256)
             calls *= 2;
     }
-    *count_out = count;
     return NW_OK;
+}
+
+/* Of the datasheet, for the type; NAN: unknown. */
+static double peak_tflops(const struct run *run, int32_t dtype)
+{
+    const struct nw_gpu *gpu = run->datasheet;
+    const double flops = !gpu                 ? 0
+                         : dtype == NW_FLOAT8 ? gpu->fp8_flops
+                         : dtype == NW_HALF   ? gpu->fp16_flops
+                                              : gpu->bf16_flops;
+    return flops > 0 ? flops * 1e-12 : NAN;
+}
+
+static double report_burn(struct run *run, const struct product *product, double burn_ns,
+                          const struct batches *batches, double error)
+{
+    static double sorted[BATCHES_MAX];
+    const int count = batches->count;
+    const double last = batches->began_ns[count - 1], window_ns = burn_ns / 5;
+    char what[64];
+    memcpy(sorted, batches->rates, (size_t)count * sizeof *sorted);
+    qsort(sorted, (size_t)count, sizeof *sorted, by_size);
+    report(run, product->what, sorted[count / 2], "TFLOP/s", NAN, peak_tflops(run, product->dtype));
+    snprintf(what, sizeof what, "%s, slowest batch", product->what);
+    report(run, what, sorted[0], "TFLOP/s", NAN, NAN);
+    snprintf(what, sizeof what, "%s, last to first fifth", product->what);
+    report(run, what, mean_rate(batches, last - window_ns, last) / mean_rate(batches, 0, window_ns),
+           "", 0.5, 2);
+    snprintf(what, sizeof what, "%s, error", product->what);
+    report(run, what, error, "", 0, 1e-2);
+    return sorted[count / 2];
 }
 
 /* TFLOP/s, median of the batches; NAN: could not, which is said. */
 static double burn_product(struct run *run, const struct product *product)
 {
-    static double began_ns[BATCHES_MAX], rates[BATCHES_MAX], sorted[BATCHES_MAX];
-    const double burn_ns = run->dev->simulated ? 1e5 : 10e9, window_ns = burn_ns / 5;
+    static struct batches batches;
+    const double burn_ns = run->dev->simulated ? 1e5 : product->seconds * 1e9;
     const struct nw_gemm gemm = gemm_of(run, product->dtype);
-    double error = NAN;
-    char what[64];
-    int count = 0;
+    struct nw_cublas *cublas = NULL;
+    double error = NAN, rate = NAN;
     struct watch *watch = watch_start(run->dev);
-    nw_rc rc = product->queue(run, &gemm); /* warm up; the clocks rise */
-    if (rc == NW_ENOTSUP || rc == NW_ENODEV) {
-        printf("  %-40s %s\n", product->what, nw_last_error()->text);
-        watch_end(run, watch);
-        return NAN;
-    }
+    nw_rc rc = product->by_cublas ? nw_cublas_open(run->dev, run->stream, &cublas) : NW_OK;
+    if (rc == NW_OK && cublas)
+        printf("  %s\n", nw_cublas_version(cublas));
     if (rc == NW_OK)
-        rc = burn_batches(run, product, &gemm, burn_ns, began_ns, rates, &count);
+        rc = queue_product(run, cublas, &gemm); /* warm up; the clocks rise */
+    const bool absent = rc == NW_ENOTSUP || rc == NW_ENODEV;
+    if (rc == NW_OK)
+        rc = burn_batches(run, cublas, &gemm, burn_ns, &batches);
     watch_end(run, watch);
     if (rc == NW_OK)
         rc = gemm_error(run, &gemm, &error);
-    if (rc != NW_OK || count == 0) {
-        printf("  %s: NOT IN ORDER: %s\n", product->what, nw_last_error()->text);
-        run->failed++;
-        return NAN;
-    }
-    memcpy(sorted, rates, (size_t)count * sizeof *rates);
-    qsort(sorted, (size_t)count, sizeof *sorted, by_size);
-    const double median = sorted[count / 2], last = began_ns[count - 1];
-    report(run, product->what, median, "TFLOP/s", NAN,
-           run->datasheet ? run->datasheet->bf16_flops * 1e-12 : NAN);
-    snprintf(what, sizeof what, "%s, slowest batch", product->what);
-    report(run, what, sorted[0], "TFLOP/s", NAN, NAN);
-    snprintf(what, sizeof what, "%s, last to first fifth", product->what);
-    report(run, what,
-           mean_rate(began_ns, rates, count, last - window_ns, last) /
-               mean_rate(began_ns, rates, count, 0, window_ns),
-           "", 0.5, 2);
-    snprintf(what, sizeof what, "%s, error", product->what);
-    report(run, what, error, "", 0, 1e-2);
-    return median;
+    if (rc == NW_OK && batches.count > 0)
+        rate = report_burn(run, product, burn_ns, &batches, error);
+    else
+        printf("  %-40s %s%s\n", product->what,
+               absent ? "" : "NOT IN ORDER: ", nw_last_error()->text);
+    run->failed += rc != NW_OK && !absent;
+    nw_cublas_close(cublas);
+    return rate;
+}
+
+/* Our own and its control. */
+static void burn_pair(struct run *run, const struct product *own, const struct product *control)
+{
+    char what[64];
+    const double ours = burn_product(run, own), theirs = burn_product(run, control);
+    if (isnan(ours) || isnan(theirs))
+        return;
+    snprintf(what, sizeof what, "%s: own to cuBLAS", own->what);
+    report(run, what, ours / theirs, "", 0.70, NAN);
 }
 
 static void burn(struct run *run)
 {
-    static const struct product own[] = {
-        {"product, bfloat16", NW_BFLOAT16, queue_own},
-        {"product, half", NW_HALF, queue_own},
+    static const struct product products[][2] = {
+        {{"product, bfloat16", NW_BFLOAT16, false, 10},
+         {"cuBLAS, bfloat16", NW_BFLOAT16, true, 10}},
+        {{"product, half", NW_HALF, false, 3}, {"cuBLAS, half", NW_HALF, true, 3}},
+        {{"product, fp8", NW_FLOAT8, false, 4}, {"cuBLAS, fp8", NW_FLOAT8, true, 4}},
     };
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        burn_product(run, &own[i]);
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
+        if (products[i][0].dtype == NW_FLOAT8)
+            DO(run, fill_float8(run));
+        burn_pair(run, &products[i][0], &products[i][1]);
+    }
 }
 
 /* A copy beside products, each as long as the other alone: how much of the shorter is hidden. */
