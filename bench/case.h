@@ -80,6 +80,8 @@ void nw_bench_finding(struct nw_bench *bench, nw_severity severity, const char *
 /* A record of this run with everything but the case's own identity. */
 void nw_bench_identity(const struct nw_bench *bench, const char *case_name,
                        struct nw_record *record_out);
+/* How long anything may take that has no size: -T, else what is always enough. */
+double nw_bench_margin_ns(const struct nw_bench *bench);
 /* How to measure a unit of `bytes` a call; takes the test patterns it uses. */
 struct nw_measure nw_bench_how(struct nw_bench *bench, uint64_t bytes, const char *title);
 /* For work on the communicator's stream, where bench->start is not NULL: `calls` calls of `bytes`
