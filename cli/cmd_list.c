@@ -8,6 +8,7 @@
 #include "bench/bench.h"
 #include "cli/cli.h"
 #include "collectives/comm.h"
+#include "collectives/lane.h"
 #include "kernels/dev.h"
 #include "model/model.h"
 #include "results/import.h"
@@ -48,6 +49,25 @@ static bool bench_case(size_t index, struct row *row)
     if (nw_bench_case_name(index) == NULL)
         return false;
     say(row, nw_bench_case_name(index), nw_bench_case_title(index));
+    return true;
+}
+
+static bool lane(size_t index, struct row *row)
+{
+    const struct nw_lane *way = &nw_lanes[index];
+    size_t used;
+
+    if (way->name == NULL)
+        return false;
+    say(row, way->name, way->title);
+    for (const struct nw_lane_setting *setting = way->settings; setting->name != NULL; setting++) {
+        used = strlen(row->about);
+        snprintf(row->about + used, sizeof row->about - used, "%s%s=%s",
+                 setting == way->settings ? ": " : " ", setting->name, setting->value);
+    }
+    used = strlen(row->about);
+    if (way->only != NULL)
+        snprintf(row->about + used, sizeof row->about - used, " (%s only)", way->only);
     return true;
 }
 
@@ -167,6 +187,7 @@ static bool importer(size_t index, struct row *row)
 static const struct list lists[] = {
     {"collectives", "Collectives (bench --collectives, import --collective)", collective},
     {"cases", "Cases (bench --cases)", bench_case},
+    {"lanes", "Ways for the bytes of NCCL (bench --lanes), and what forces them", lane},
     {"backends", "Communication backends (bench --backend)", backend},
     {"devices", "Device backends", device},
     {"dtypes", "Element types (bench -d)", dtype},
@@ -264,7 +285,7 @@ int nw_cmd_list(int argc, char **argv)
     struct options options = {0};
     const struct list *wanted = NULL;
     struct nw_cli cli = {
-        .arguments = "[collectives|cases|backends|devices|dtypes|ops|models|gpus|strategies|"
+        .arguments = "[collectives|cases|lanes|backends|devices|dtypes|ops|models|gpus|strategies|"
                      "precisions|optimizers|importers]",
         .doc = "What can be named on the command line.",
         .rows = rows,

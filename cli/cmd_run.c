@@ -223,10 +223,8 @@ static void complete_request(struct session *session, const struct nw_context *c
             "times are not those of GPUs joined by NCCL.");
     if (request->tflops > 0 || request->gemm_tflops > 0 || request->gpu != NULL || host == NULL)
         return;
-    if (host->gpu_count > 0 && host->gpu_model[0] != '\0') {
-        request->gpu = host->gpu_model;
-        return;
-    }
+    if (host->gpu_count > 0 && host->gpu_model[0] != '\0')
+        return; /* the model takes it from the results */
     if (!isfinite(session->host_flop_per_s))
         return;
     verdict->host_compute = true;

@@ -145,8 +145,11 @@ struct nw_rate {
     double flops_per_s; /* executed, per GPU, in a training step */
     double rel_error;   /* 95 %, of the compute time */
     nw_rate_source source;
-    nw_constant efficiency;  /* CATALOGUE, GEMM: which share was taken */
-    double base_flops_per_s; /* what it was taken of */
+    bool simulated;
+    bool measured;              /* GEMM: by records of this program (case gemm) */
+    double base_low, base_high; /* of base_flops_per_s; NAN: unknown */
+    nw_constant efficiency;     /* CATALOGUE, GEMM: which share was taken */
+    double base_flops_per_s;    /* what it was taken of */
 };
 
 struct nw_platform {

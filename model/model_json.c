@@ -179,6 +179,11 @@ static nw_rc set_platform(json_t *root, const struct nw_platform *platform)
         NW_TRY(nw_json_set_u64(object, "gpu_memory_bytes", platform->memory_bytes));
     NW_TRY(nw_json_set_int(object, "gpus_per_node", platform->fabric.gpus_per_node));
     NW_TRY(nw_json_set_text(object, "rate_from", sources[platform->rate.source]));
+    if (platform->rate.measured) {
+        NW_TRY(nw_json_set_real(object, "gemm_flops_per_s", platform->rate.base_flops_per_s));
+        NW_TRY(nw_json_set_real(object, "gemm_low_flops_per_s", platform->rate.base_low));
+        NW_TRY(nw_json_set_real(object, "gemm_high_flops_per_s", platform->rate.base_high));
+    }
     return SET_REALS(object, {"rate_flops_per_s", platform->rate.flops_per_s},
                      {"rate_relative_error", platform->rate.rel_error},
                      {"hbm_bytes_per_s", platform->hbm_bytes_per_s},

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/platform.h"
+#include "results/gemm_rate.h"
 
 /* FLOPs that a training step executes (with recomputation) over the datasheet's dense peak. */
 static const struct {
@@ -64,7 +65,61 @@ static const char *measured_gpu(const struct nw_results *results)
     return NULL;
 }
 
-static nw_rc choose_rate(const struct nw_model_request *request,
+/* Is the GPU that was asked for the one that the results were measured on? */
+static bool is_same_gpu(const struct nw_gpu *gpu, const char *measured)
+{
+    const struct nw_gpu *other;
+
+    if (measured == NULL)
+        return false;
+    if (nw_gpu_find(measured, &other) == NW_OK)
+        return other == gpu;
+    nw_clear_error();
+    return false;
+}
+
+/* A step's rate from one of matrix products. */
+static struct nw_rate rate_of_products(double flop_per_s)
+{
+    return (struct nw_rate){
+        .flops_per_s = flop_per_s * nw_constants[NW_CONSTANT_STEP_OF_GEMM].value,
+        .rel_error = nw_constants[NW_CONSTANT_RATE_ERROR_ASSUMED].value,
+        .source = NW_RATE_GEMM,
+        .efficiency = NW_CONSTANT_STEP_OF_GEMM,
+        .base_flops_per_s = flop_per_s,
+        .base_low = NAN,
+        .base_high = NAN,
+    };
+}
+
+/* Of the case gemm, in the job's precision: the slowest GPU of all runs. */
+static bool measured_rate(const struct nw_results *results, const struct nw_precision *precision,
+                          struct nw_rate *rate_out)
+{
+    static const char *const dtypes[][2] = {{"bf16", "bfloat16"}, {"fp16", "half"}};
+    const char *dtype = NULL;
+    bool any = false;
+
+    for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++)
+        if (strcmp(precision->name, dtypes[i][0]) == 0)
+            dtype = dtypes[i][1];
+    for (size_t r = 0; results != NULL && dtype != NULL && r < results->run_count; r++) {
+        const struct nw_run *run = &results->runs[r];
+        double rate, low, high;
+
+        if (!nw_gemm_rate_of(run->records, run->record_count, dtype, &rate, &low, &high) ||
+            (any && rate >= rate_out->base_flops_per_s))
+            continue;
+        *rate_out = rate_of_products(rate);
+        rate_out->measured = any = true;
+        rate_out->base_low = low;
+        rate_out->base_high = high;
+        rate_out->simulated = run->context.simulated;
+    }
+    return any;
+}
+
+static nw_rc choose_rate(const struct nw_model_request *request, const struct nw_results *results,
                          const struct nw_precision *precision, const char *measured,
                          struct nw_platform *platform)
 {
@@ -77,16 +132,12 @@ static nw_rc choose_rate(const struct nw_model_request *request,
         return NW_OK;
     }
     if (request->gemm_tflops > 0) {
-        const double share = nw_constants[NW_CONSTANT_STEP_OF_GEMM].value;
-
-        platform->rate =
-            (struct nw_rate){.flops_per_s = request->gemm_tflops * 1e12 * share,
-                             .rel_error = nw_constants[NW_CONSTANT_RATE_ERROR_ASSUMED].value,
-                             .source = NW_RATE_GEMM,
-                             .efficiency = NW_CONSTANT_STEP_OF_GEMM,
-                             .base_flops_per_s = request->gemm_tflops * 1e12};
+        platform->rate = rate_of_products(request->gemm_tflops * 1e12);
         return NW_OK;
     }
+    if ((request->gpu == NULL || is_same_gpu(platform->gpu, measured)) &&
+        measured_rate(results, precision, &platform->rate))
+        return NW_OK;
     if (platform->gpu != NULL)
         return catalogue_rate(platform->gpu, precision, &platform->rate);
     if (measured != NULL)
@@ -134,7 +185,7 @@ nw_rc nw_platform_choose(const struct nw_model_request *request, const struct nw
         NW_TRY(nw_gpu_find(request->gpu, &platform->gpu));
     else if (measured != NULL && nw_gpu_find(measured, &platform->gpu) != NW_OK)
         nw_clear_error(); /* an unknown GPU is no error while the rate is given */
-    NW_TRY(choose_rate(request, precision, measured, platform));
+    NW_TRY(choose_rate(request, results, precision, measured, platform));
     if (platform->gpu != NULL) {
         platform->memory_bytes = platform->gpu->memory_bytes;
         if (platform->gpu->hbm_bytes_per_s > 0)

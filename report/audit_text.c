@@ -14,37 +14,49 @@ static const char *rate(char text[32], double bytes_per_s)
     return nw_format_gb_per_s(text, bytes_per_s);
 }
 
+static bool is_rate(const struct nw_audit_row *row)
+{
+    return row->unit == NW_AUDIT_BYTES_PER_S || row->unit == NW_AUDIT_FLOP_PER_S;
+}
+
+/* In the row's unit for people, without it. */
+static const char *row_rate(char text[32], const struct nw_audit_row *row, double value)
+{
+    return row->unit == NW_AUDIT_FLOP_PER_S ? nw_format_sig(text, value / 1e12, 3)
+                                            : rate(text, value);
+}
+
 static void measured_cell(char *text, size_t size, const struct nw_audit_row *row)
 {
+    const char *unit = row->unit == NW_AUDIT_FLOP_PER_S ? "TFLOP/s" : "GB/s";
     char value[32], low[32], high[32];
 
     if (row->measured_text[0] != '\0')
         snprintf(text, size, "%s", row->measured_text);
-    else if (row->unit != NW_AUDIT_BYTES_PER_S || isnan(row->measured))
+    else if (!is_rate(row) || isnan(row->measured))
         snprintf(text, size, DASH);
     else if (isnan(row->measured_low))
-        snprintf(text, size, "%s%s GB/s", /* a bound: the network carried this or more */
+        snprintf(text, size, "%s%s %s", /* a bound: the network carried this or more */
                  row->verdict == NW_AUDIT_NOT_MEASURED ? "\xE2\x89\xA5 " : "",
-                 rate(value, row->measured));
+                 row_rate(value, row, row->measured), unit);
     else
-        snprintf(text, size, "%s GB/s [%s, %s]", rate(value, row->measured),
-                 rate(low, row->measured_low), rate(high, row->measured_high));
+        snprintf(text, size, "%s %s [%s, %s]", row_rate(value, row, row->measured), unit,
+                 row_rate(low, row, row->measured_low), row_rate(high, row, row->measured_high));
     if (row->simulated)
         strncat(text, " (simulated)", size - strlen(text) - 1);
 }
 
 static void add_row(struct nw_table *table, const struct nw_audit_row *row)
 {
-    const bool is_rate = row->unit == NW_AUDIT_BYTES_PER_S;
     char ceiling[32] = DASH, expected[80] = DASH, measured[200], share[32] = DASH;
     char low[32], high[32];
 
-    if (is_rate && isfinite(row->ceiling))
-        rate(ceiling, row->ceiling);
-    if (is_rate && isfinite(row->expected_low))
-        snprintf(expected, sizeof expected, "%s" DASH "%s", rate(low, row->expected_low),
-                 rate(high, row->expected_high));
-    if (is_rate && isfinite(row->measured) && row->quoted > 0)
+    if (is_rate(row) && isfinite(row->ceiling))
+        row_rate(ceiling, row, row->ceiling);
+    if (is_rate(row) && isfinite(row->expected_low))
+        snprintf(expected, sizeof expected, "%s" DASH "%s", row_rate(low, row, row->expected_low),
+                 row_rate(high, row, row->expected_high));
+    if (is_rate(row) && isfinite(row->measured) && row->quoted > 0)
         snprintf(share, sizeof share, "%.0f %%", 100 * row->measured / row->quoted / row->part);
     measured_cell(measured, sizeof measured, row);
     nw_table_row(table, (const char *[]){row->claim, row->quoted_text, ceiling, expected, measured,

@@ -151,8 +151,10 @@ static void print_rate(FILE *stream, const struct nw_platform *platform)
     if (rate->source == NW_RATE_STATED)
         fprintf(stream, "%s TFLOP/s per GPU in a training step (given)", got);
     else if (rate->source == NW_RATE_GEMM)
-        fprintf(stream, "%s TFLOP/s per GPU: %.0f %% (assumed) of %s in matrix products", got,
-                100 * rate->flops_per_s / rate->base_flops_per_s, base);
+        fprintf(stream, "%s TFLOP/s per GPU: %.0f %% (assumed) of %s in matrix products%s%s", got,
+                100 * rate->flops_per_s / rate->base_flops_per_s, base,
+                rate->measured ? ", measured (the slowest GPU)" : "",
+                rate->simulated ? ", SIMULATED" : "");
     else
         fprintf(stream, "%s TFLOP/s per GPU: %.0f %% (assumed) of the datasheet's %s", got,
                 100 * rate->flops_per_s / rate->base_flops_per_s, base);
@@ -170,6 +172,14 @@ void nw_report_training(FILE *stream, const struct nw_job *job)
             job->global_batch, job->sequence, job->micro_batch);
 }
 
+static bool has_several_lanes(const struct nw_curves *curves)
+{
+    for (size_t i = 1; i < curves->count; i++)
+        if (strcmp(curves->items[i].lane, curves->items[0].lane) != 0)
+            return true;
+    return false;
+}
+
 nw_rc nw_report_job(FILE *stream, const struct nw_model *model)
 {
     const struct nw_platform *platform = &model->platform;
@@ -185,6 +195,9 @@ nw_rc nw_report_job(FILE *stream, const struct nw_model *model)
     fprintf(stream, "\ncomputes at ");
     print_rate(stream, platform);
     fprintf(stream, "\n");
+    if (has_several_lanes(&model->curves))
+        fprintf(stream, "communication as measured over lane %s\n",
+                fabric->lane != NULL ? fabric->lane : nw_curves_lane(&model->curves));
     if (model->curves.count == 0)
         fprintf(stream, "no measured communication was given (--results FILE)\n");
     return NW_OK;

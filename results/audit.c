@@ -64,6 +64,24 @@ static void quote_pcie(const struct nw_quote *quote, struct nw_audit_row *row)
              quote->pcie_lanes > 0 ? quote->pcie_lanes : 16);
 }
 
+static void quote_memory_rate(const struct nw_quote *quote, struct nw_audit_row *row)
+{
+    row->quoted = quote->memory_bytes_per_s;
+    snprintf(row->quoted_text, sizeof row->quoted_text, "%.4g GB/s", row->quoted / 1e9);
+}
+
+static void quote_compute(const struct nw_quote *quote, struct nw_audit_row *row)
+{
+    row->quoted = quote->bf16_flop_per_s;
+    snprintf(row->quoted_text, sizeof row->quoted_text, "%.4g TFLOP/s", row->quoted / 1e12);
+}
+
+static void quote_peer_access(const struct nw_quote *quote, struct nw_audit_row *row)
+{
+    snprintf(row->quoted_text, sizeof row->quoted_text, "%s",
+             quote->has_peer_access == 1 ? "yes" : "no");
+}
+
 static void quote_nics(const struct nw_quote *quote, struct nw_audit_row *row)
 {
     row->quoted = quote->nic_count;
@@ -147,6 +165,12 @@ static const struct {
      quote_nvlink, nw_judge_nvlink},
     {"pcie", "PCIe of the GPUs", "gpu", "pcie_gen", "", NW_AUDIT_BYTES_PER_S, quote_pcie,
      nw_judge_pcie},
+    {"memory_rate", "GPU memory bandwidth", "gpu", "memory_GBps", "", NW_AUDIT_BYTES_PER_S,
+     quote_memory_rate, nw_judge_memory_rate},
+    {"compute", "bf16 of a GPU, dense", "gpu", "bf16_TFLOPS", "", NW_AUDIT_FLOP_PER_S,
+     quote_compute, nw_judge_compute},
+    {"peer_access", "GPUs reach each other", "gpu", "peer_access", "", NW_AUDIT_TEXT,
+     quote_peer_access, nw_judge_peer_access},
     {"nics", "NICs per node", "network", "nic_count", "", NW_AUDIT_COUNT, quote_nics,
      nw_judge_nics},
     {"network", "Network, per node, one way", "network", "nic_gbps", "", NW_AUDIT_BYTES_PER_S,

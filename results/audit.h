@@ -33,6 +33,7 @@ typedef enum { /* of a row's numbers */
                NW_AUDIT_COUNT,
                NW_AUDIT_BYTES,
                NW_AUDIT_BYTES_PER_S,
+               NW_AUDIT_FLOP_PER_S,
 } nw_audit_unit;
 
 /* What one time of a collective means on the wire, by the algorithm that may have run. */

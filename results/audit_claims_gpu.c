@@ -185,8 +185,13 @@ static void pcie_opinion(const struct nw_quote *quote, const struct nw_machine *
 
 nw_rc nw_judge_pcie(const struct nw_audit_state *state, struct nw_audit_row *row)
 {
+    bool by_copies;
+
     row->ceiling = row->quoted;
-    return nw_audit_judge_machines(
-        state, row, pcie_opinion,
-        "give a topology of the node, saved while the GPUs work (--topo)");
+    NW_TRY(nw_judge_pcie_by_copies(state, row, &by_copies));
+    return by_copies ? NW_OK
+                     : nw_audit_judge_machines(
+                           state, row, pcie_opinion,
+                           "measure it: mpirun nodeworth bench --cases h2d,d2h; or give a topology "
+                           "of the node, saved while the GPUs work (--topo)");
 }

@@ -10,6 +10,7 @@ static const char *suffix_of(nw_audit_unit unit)
         [NW_AUDIT_COUNT] = "_count",
         [NW_AUDIT_BYTES] = "_bytes",
         [NW_AUDIT_BYTES_PER_S] = "_bytes_per_s",
+        [NW_AUDIT_FLOP_PER_S] = "_flop_per_s",
     };
 
     return suffixes[unit];

@@ -88,6 +88,9 @@ static void merge(struct nw_machine *kept, const struct nw_machine *other)
     }
     result.gpu_count_seen =
         kept->gpu_count_seen > other->gpu_count_seen ? kept->gpu_count_seen : other->gpu_count_seen;
+    /* GPUs took part that the topology does not show: it cannot tell how many there are. */
+    if (result.gpu_count >= 0 && result.gpu_count < result.gpu_count_seen)
+        result.gpu_count = -1;
     *kept = result;
 }
 
@@ -136,6 +139,31 @@ static nw_rc add_context_topologies(struct nw_audit_state *state, const struct n
     return NW_OK;
 }
 
+/* Ranks on other GPUs than those that their hosts are named by. */
+static nw_rc add_other_models(struct nw_audit_state *state, const struct nw_context *context,
+                              const char *source)
+{
+    const char *first = NULL;
+    size_t rank;
+    json_t *gpu;
+
+    json_array_foreach(context->gpus, rank, gpu)
+    {
+        const char *model = json_string_value(json_object_get(gpu, "model"));
+        struct nw_machine machine;
+
+        first = first != NULL ? first : model;
+        if (model == NULL || strcmp(model, first) == 0)
+            continue;
+        machine_init(&machine, "", source);
+        snprintf(machine.source, sizeof machine.source, "rank %zu's GPU", rank);
+        snprintf(machine.gpu_model, sizeof machine.gpu_model, "%s", model);
+        machine.simulated = context->simulated;
+        NW_TRY(add_machine(state, &machine));
+    }
+    return NW_OK;
+}
+
 static nw_rc add_run(struct nw_audit_state *state, size_t run_index)
 {
     const struct nw_context *context = &state->results->runs[run_index].context;
@@ -153,6 +181,7 @@ static nw_rc add_run(struct nw_audit_state *state, size_t run_index)
         machine_of_host(context, &context->hosts[i], source, &machine);
         NW_TRY(add_machine(state, &machine));
     }
+    NW_TRY(add_other_models(state, context, source));
     if (context->hosts != NULL || context->gpu_model[0] == '\0')
         return NW_OK;
     /* A log that names its GPUs but not its hosts. */

@@ -7,6 +7,7 @@
  *   audit_wire.c     evidence about rates: which records speak, and which decide
  *   audit_reading.c  a collective's time read as wire rates, and its verdict
  *   audit_rate.c     claims about rates: NVLink, network
+ *   audit_device.c   claims from the cases on single GPUs and pairs of them
  *   audit_gpu.c      names of GPUs
  *   audit_json.c     JSON
  */
@@ -78,6 +79,15 @@ nw_rc nw_judge_gpu_count(const struct nw_audit_state *state, struct nw_audit_row
 nw_rc nw_judge_gpu_memory(const struct nw_audit_state *state, struct nw_audit_row *row);
 nw_rc nw_judge_nvlink(const struct nw_audit_state *state, struct nw_audit_row *row);
 nw_rc nw_judge_pcie(const struct nw_audit_state *state, struct nw_audit_row *row);
+nw_rc nw_judge_memory_rate(const struct nw_audit_state *state, struct nw_audit_row *row);
+nw_rc nw_judge_compute(const struct nw_audit_state *state, struct nw_audit_row *row);
+nw_rc nw_judge_peer_access(const struct nw_audit_state *state, struct nw_audit_row *row);
+/* From measured copies; *spoken_out false: there are none, and the row is as it was. `full`: what
+ * the GPU's links carry; NAN: unknown. */
+nw_rc nw_judge_nvlink_by_pairs(const struct nw_audit_state *state, double full,
+                               struct nw_audit_row *row, bool *spoken_out);
+nw_rc nw_judge_pcie_by_copies(const struct nw_audit_state *state, struct nw_audit_row *row,
+                              bool *spoken_out);
 nw_rc nw_judge_nics(const struct nw_audit_state *state, struct nw_audit_row *row);
 nw_rc nw_judge_network(const struct nw_audit_state *state, struct nw_audit_row *row);
 nw_rc nw_judge_rdma(const struct nw_audit_state *state, struct nw_audit_row *row);
@@ -107,7 +117,7 @@ struct nw_wire_target {
 
 struct nw_wire_evidence {
     const struct nw_run *run;
-    const char *case_name, *collective, *lane;
+    const char *case_name, *collective, *lane, *features;
     const char *host_a, *host_b; /* pairs; else "" */
     int peer_a, peer_b;          /* pairs; else -1 */
     int rank_count, host_count;

@@ -55,6 +55,17 @@ static const struct cause nvlink_causes[] = {
      "nvidia-smi -q -d PERFORMANCE,CLOCK during the run"},
 };
 
+/* `share`: of what a healthy machine reaches. */
+static nw_rc add_causes_of_share(struct nw_audit_row *row, const struct cause *causes, size_t count,
+                                 double share)
+{
+    for (size_t i = 0; i < count; i++)
+        if (share >= causes[i].from && share < causes[i].below)
+            NW_TRY(nw_findings_add(&row->causes, NW_FINDING_FAIL, row->key, row->source,
+                                   causes[i].remedy, "%s", causes[i].text));
+    return NW_OK;
+}
+
 static nw_rc add_causes(struct nw_audit_row *row, const struct cause *causes, size_t count,
                         const struct nw_wire_evidence *evidence)
 {
@@ -67,11 +78,7 @@ static nw_rc add_causes(struct nw_audit_row *row, const struct cause *causes, si
                                "the rate falls with size: the best was %s GB/s at %s",
                                nw_format_gb_per_s(peak, evidence->plateau.peak_bytes_per_s),
                                nw_format_bytes(at, evidence->plateau.peak_bytes)));
-    for (size_t i = 0; i < count; i++)
-        if (evidence->score >= causes[i].from && evidence->score < causes[i].below)
-            NW_TRY(nw_findings_add(&row->causes, NW_FINDING_FAIL, row->key, row->source,
-                                   causes[i].remedy, "%s", causes[i].text));
-    return NW_OK;
+    return add_causes_of_share(row, causes, count, evidence->score);
 }
 
 /* --- what every rate has in common --- */
@@ -252,6 +259,7 @@ nw_rc nw_judge_nvlink(const struct nw_audit_state *state, struct nw_audit_row *r
     const char *model = nw_audit_gpu_model(state);
     struct nw_gpu_nvlink product = {NAN, false, false};
     struct nw_gpu_name name;
+    bool by_pairs;
 
     if (model != NULL) {
         nw_gpu_name_of(model, true, &name);
@@ -263,12 +271,18 @@ nw_rc nw_judge_nvlink(const struct nw_audit_state *state, struct nw_audit_row *r
     row->ceiling = isfinite(topology) ? topology : product.bytes_per_s;
     if (row->ceiling == 0)
         return judge_nvlink_ceiling(row, product.bytes_per_s, topology);
-    NW_TRY(decide_nvlink(state, row,
-                         &(struct nw_wire_target){.gpu = true,
-                                                  .reduces = product.reduces,
-                                                  .quoted = row->quoted,
-                                                  .ceiling = row->ceiling},
-                         product.bridge));
+    NW_TRY(nw_judge_nvlink_by_pairs(state, product.bytes_per_s, row, &by_pairs));
+    if (by_pairs && row->verdict == NW_AUDIT_SHORT)
+        NW_TRY(
+            add_causes_of_share(row, nvlink_causes, sizeof nvlink_causes / sizeof nvlink_causes[0],
+                                row->measured / (nw_nvlink_copy_efficiency().low * row->quoted)));
+    if (!by_pairs)
+        NW_TRY(decide_nvlink(state, row,
+                             &(struct nw_wire_target){.gpu = true,
+                                                      .reduces = product.reduces,
+                                                      .quoted = row->quoted,
+                                                      .ceiling = row->ceiling},
+                             product.bridge));
     if (row->ceiling < LESS * row->quoted)
         return judge_nvlink_ceiling(row, product.bytes_per_s, topology);
     return NW_OK;

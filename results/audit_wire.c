@@ -63,13 +63,33 @@ static int hosts_of_record(const struct nw_wire_target *target, const struct nw_
                : 0;
 }
 
+static bool is_case_of_wires(const struct nw_record *record)
+{
+    return nw_record_is_collective(record) || strcmp(record->case_name, "pairs") == 0;
+}
+
+/* A lane that keeps the bytes off the claimed wire says nothing of it. */
+static bool avoids(const struct nw_wire_target *target, const char *lane)
+{
+    static const char *const off_nvlink[] = {"pcie", "shm", NULL};
+    static const char *const off_rdma[] = {"tcp", "nogdr", NULL};
+    static const char *const none[] = {NULL};
+    const char *const *lanes = !target->between_nodes ? off_nvlink : target->rdma ? off_rdma : none;
+
+    for (; *lanes != NULL; lanes++)
+        if (strcmp(*lanes, lane) == 0)
+            return true;
+    return false;
+}
+
 static bool speaks(const struct nw_wire_target *target, const struct nw_run *run,
                    const struct nw_record *record)
 {
     const int hosts = hosts_of_record(target, record);
     const bool pairs = strcmp(record->case_name, "pairs") == 0;
 
-    if (collective_index(record->collective) < 0 || record->rc != NW_OK ||
+    if (!is_case_of_wires(record) || avoids(target, record->lane) ||
+        collective_index(record->collective) < 0 || record->rc != NW_OK ||
         record->piece_bytes > 0 || !isfinite(record->busbw_bytes_per_s) || record->rank_count < 2 ||
         record->host_count < 1 || record->rank_count % record->host_count != 0)
         return false;
@@ -89,6 +109,7 @@ static bool is_of(const struct nw_wire_evidence *evidence, const struct nw_recor
     return strcmp(evidence->case_name, record->case_name) == 0 &&
            strcmp(evidence->collective, record->collective) == 0 &&
            strcmp(evidence->lane, record->lane) == 0 &&
+           strcmp(evidence->features, record->features) == 0 &&
            evidence->rank_count == record->rank_count &&
            evidence->record_hosts == record->host_count && evidence->peer_a == record->peer_a &&
            evidence->peer_b == record->peer_b;
@@ -102,6 +123,7 @@ static struct nw_wire_evidence evidence_of(const struct nw_wire_target *target,
         .case_name = record->case_name,
         .collective = record->collective,
         .lane = record->lane,
+        .features = record->features,
         .host_a = record->host_a,
         .host_b = record->host_b,
         .peer_a = record->peer_a,
@@ -191,8 +213,9 @@ static void find_inside(const struct nw_results *results, struct inside *inside)
             const struct nw_record *record = &run->records[j];
             const int c = collective_index(record->collective);
 
-            if (c >= 0 && record->host_count == 1 && record->rank_count > 1 &&
-                record->rc == NW_OK && strcmp(record->case_name, "pairs") != 0 &&
+            if (c >= 0 && is_case_of_wires(record) && record->host_count == 1 &&
+                record->rank_count > 1 && record->rc == NW_OK &&
+                strcmp(record->case_name, "pairs") != 0 &&
                 record->busbw_bytes_per_s >
                     (isnan(inside->rate[c][gpu]) ? 0 : inside->rate[c][gpu]))
                 inside->rate[c][gpu] = record->busbw_bytes_per_s;

@@ -34,6 +34,9 @@ struct nw_quote {
     const char *nvlink_is;             /* "one-way" or "bidirectional" */
     double nvlink_one_way_bytes_per_s; /* per GPU, one way: half of what was quoted both ways */
     int pcie_generation, pcie_lanes;   /* per GPU */
+    double memory_bytes_per_s;         /* of a GPU's own memory */
+    double bf16_flop_per_s;            /* per GPU, dense */
+    int has_peer_access;
 
     int nic_count;          /* per node */
     double nic_bytes_per_s; /* per NIC, one way */

@@ -52,6 +52,16 @@ const struct nw_quote_row nw_quote_rows[] = {
     {"gpu", "pcie_width", COUNT(pcie_lanes, 16), .json = "pcie_lane_count", .example = "16",
      .help = "PCIe lanes of the GPU's slot"},
 
+    {"gpu", "memory_GBps", NUMBER(memory_bytes_per_s, 1, 1e6, 1e9, "GB/s"),
+     .json = "gpu_memory_bytes_per_s", .example = "3350",
+     .help = "bandwidth of one GPU's own memory"},
+    {"gpu", "bf16_TFLOPS", NUMBER(bf16_flop_per_s, 1, 1e6, 1e12, "TFLOP/s"),
+     .json = "gpu_bf16_flop_per_s", .example = "989",
+     .help = "dense bf16 rate of one GPU: product pages that say \"with sparsity\" print double"},
+    {"gpu", "peer_access", .type = NW_QUOTE_YES_NO, FIELD(has_peer_access), .unit = "",
+     .json = "has_peer_access", .example = "yes",
+     .help = "GPUs reach each other's memory without going through host memory"},
+
     {"network", "nic_count", COUNT(nic_count, 1024), .json = "nic_count", .example = "8",
      .help = "network cards (ports) per node for traffic between nodes"},
     {"network", "nic_gbps", NUMBER(nic_bytes_per_s, 0.001, 1e5, 1e9 / 8, "Gb/s"),
