@@ -59,15 +59,18 @@ static nw_rc find_library(void **library_out)
 
 static nw_rc nccl_open(void)
 {
+    const char *given = getenv("NW_NCCL_LIBRARY");
+    const char *file = given != NULL && given[0] != '\0' ? given : FILE_NAME;
     void *library;
 
     NW_TRY(find_library(&library));
     for (size_t i = 0; i < sizeof nccl_symbols / sizeof *nccl_symbols; i++)
         if (nccl_symbols[i].required && dlsym(library, nccl_symbols[i].name) == NULL)
             return nw_fail(NW_ENODEV,
-                           "%s has no %s: it is older than NCCL 2.12, which this program needs",
-                           FILE_NAME, nccl_symbols[i].name);
-    NW_TRY(nw_library_symbols(library, FILE_NAME, nccl_symbols,
+                           "%s has no %s: it is older than NCCL 2.12, which this program needs, "
+                           "or no NCCL",
+                           file, nccl_symbols[i].name);
+    NW_TRY(nw_library_symbols(library, file, nccl_symbols,
                               sizeof nccl_symbols / sizeof *nccl_symbols, &nccl_api));
     nccl_api.path = nw_library_path((void *)nccl_api.get_version);
     nccl_api.simulated = dlsym(library, NW_SIMULATED_MARKER) != NULL;
