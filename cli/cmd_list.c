@@ -203,7 +203,7 @@ enum { LIST_COUNT = sizeof lists / sizeof lists[0] };
 
 static nw_rc print_list(const struct list *list, bool titled)
 {
-    static const struct nw_column columns[] = {{"name", NW_LEFT}, {"", NW_LEFT}};
+    static const struct nw_column columns[] = {{"name", NW_LEFT}, {"", NW_WRAP}};
     struct nw_table *table;
     struct row row;
 

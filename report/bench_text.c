@@ -239,7 +239,7 @@ void nw_bench_text_finding(struct nw_bench_text *text, const struct nw_finding *
     const char *collective = text->series.collective;
 
     /* One about something else than the table at hand comes after its footer. */
-    if (text->in_series &&
+    if (text->in_series && !layout_of(&text->series)->rows_at_once &&
         (finding->where == NULL || strncmp(finding->where, collective, strlen(collective)) != 0))
         end_series(text);
     print_finding(text->stream, finding);

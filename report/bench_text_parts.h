@@ -31,7 +31,8 @@ struct nw_bench_layout { /* how the records of a case are shown */
     void (*header)(const struct nw_bench_text *text);
     void (*record)(struct nw_bench_text *text, const struct nw_record *record);
     void (*footer)(struct nw_bench_text *text);
-    bool whole_case; /* one table for all of its records, whatever is moved how */
+    bool rows_at_once; /* a finding may stand between them */
+    bool whole_case;   /* one table for all of its records, whatever is moved how */
 };
 extern const struct nw_bench_layout nw_bench_coll_layouts[]; /* end with case_name NULL */
 extern const struct nw_bench_layout nw_bench_device_layouts[];
