@@ -467,8 +467,10 @@ nw_rc nw_bench_run(const struct nw_plan *plan, struct nw_comm *comm,
     if (rc == NW_OK)
         rc = verdict(&bench);
     nw_bench_status_write(events->status, 0, "");
-    free_buffers(&bench);
-    close_marks(&bench);
+    if (comm->dev == NULL || !nw_bench_is_broken(rc)) {
+        free_buffers(&bench);
+        close_marks(&bench);
+    } /* else work may still stand on them, and a driver waits for it: they end with the process */
     nw_findings_free(&bench.notes);
     free(bench.sizes);
     return rc;

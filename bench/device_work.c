@@ -82,9 +82,20 @@ fail:
     return rc;
 }
 
+/* Work that hangs: a driver waits for it before it frees anything. */
+static bool is_stuck(const struct nw_device *device)
+{
+    const struct nw_dev_ops *ops = device->dev->ops;
+
+    return (device->stream != NULL && ops->wait(device->stream, 0) == NW_ETIMEOUT) ||
+           (device->back != NULL && ops->wait(device->back, 0) == NW_ETIMEOUT);
+}
+
 void nw_device_close(struct nw_device *device)
 {
-    if (device->dev != NULL) {
+    const struct nw_err error = *nw_last_error(); /* what led here is what is told */
+
+    if (device->dev != NULL && !is_stuck(device)) { /* else it ends with the process */
         const struct nw_dev_ops *ops = device->dev->ops;
 
         ops->stream_close(device->stream);
@@ -96,6 +107,8 @@ void nw_device_close(struct nw_device *device)
         nw_nvml_close(device->nvml);
     }
     *device = (struct nw_device){.nvml_index = -1};
+    if (error.rc != NW_OK)
+        (void)nw_fail_at(error.rc, error.lib, error.lib_code, error.where, "%s", error.text);
 }
 
 /* ---- all ranks' GPUs ---------------------------------------------------------------------------

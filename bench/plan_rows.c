@@ -52,7 +52,9 @@ const struct nw_option nw_plan_rows[] = {
      FIELD(cases_text),
      .fallback = "coll",
      .help = "coll: a collective over all ranks; pairs: every two ranks; scaling: one host against "
-             "all; or all (coll)"},
+             "all; on GPUs also h2d, d2h: copies from and to host memory; d2d: a GPU's own memory; "
+             "p2p: between two GPUs; gemm: matrix products; overlap: a collective beside them; or "
+             "all (coll)"},
     {.name = "collectives",
      .argument = "LIST",
      .type = NW_OPTION_TEXT,
