@@ -156,7 +156,7 @@ static nw_rc report_wrong(const struct gemm *gemm, int rank, struct nw_record *r
         &record->warnings, NW_FINDING_FAIL, "wrong-data",
         nw_device_text(gemm->bench, &gemm->devices, rank, where),
         "do not use this GPU; test its memory and its cooling (dcgmi diag -r 3)",
-        "the %s %s product of %d × %d × %d has %.0f wrong elements; the first is element %llu: "
+        "the %s %s product of %d × %d × %d is wrong in %.0f of its elements; the first is %llu: "
         "%.9g instead of %.9g",
         record->lane, record->dtype, gemm->n, gemm->n, gemm->n, outcome->wrong,
         (unsigned long long)outcome->first.index, outcome->first.found, outcome->first.expected);

@@ -1,6 +1,7 @@
 /* Matrix products on the double: exact for any operands, and quick for the ones that a load of
  * products has: equal rows are multiplied once, and a product of operands that nobody has written
  * since it was last made is there already. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "kernels/half.h"
 #include "kernels/kernels.h"
 #include "tests/fake/fake.h"
+#include "tests/fake/fault.h"
 
 static const char who[] = "a matrix product";
 
@@ -145,6 +147,7 @@ static bool product(float *d, const unsigned char *from_a, const unsigned char *
 struct made {
     struct nw_gemm gemm;
     uint64_t a, b, d; /* fk_writes, after it was made; 0: nothing is here */
+    bool corrupt;     /* with a wrong element, by request */
 };
 static struct made made[MADE];
 static size_t made_next;
@@ -156,37 +159,47 @@ static bool same_gemm(const struct nw_gemm *x, const struct nw_gemm *y)
            x->k == y->k && x->dtype == y->dtype;
 }
 
-static bool is_made(const struct nw_gemm *gemm)
+static bool is_made(const struct nw_gemm *gemm, bool corrupt)
 {
     const uint64_t a = fk_writes(gemm->a), b = fk_writes(gemm->b), d = fk_writes(gemm->d);
     bool found = false;
     pthread_mutex_lock(&made_lock);
     for (size_t i = 0; i < MADE && a && b && d; i++)
-        found |=
-            same_gemm(&made[i].gemm, gemm) && made[i].a == a && made[i].b == b && made[i].d == d;
+        found |= made[i].corrupt == corrupt && same_gemm(&made[i].gemm, gemm) && made[i].a == a &&
+                 made[i].b == b && made[i].d == d;
     pthread_mutex_unlock(&made_lock);
     return found;
 }
 
-static void keep_made(const struct nw_gemm *gemm)
+static void keep_made(const struct nw_gemm *gemm, bool corrupt)
 {
     pthread_mutex_lock(&made_lock);
-    made[made_next++ % MADE] = (struct made){
-        .gemm = *gemm, .a = fk_writes(gemm->a), .b = fk_writes(gemm->b), .d = fk_writes(gemm->d)};
+    made[made_next++ % MADE] = (struct made){.gemm = *gemm,
+                                             .a = fk_writes(gemm->a),
+                                             .b = fk_writes(gemm->b),
+                                             .d = fk_writes(gemm->d),
+                                             .corrupt = corrupt};
     pthread_mutex_unlock(&made_lock);
 }
+
+static atomic_long run_calls, timed_calls;
 
 bool fk_gemm_run(const struct nw_gemm *gemm)
 {
     const size_t m = (size_t)gemm->m, n = (size_t)gemm->n;
     const size_t row = (size_t)gemm->k * nw_gemm_element_bytes(gemm->dtype);
-    if (is_made(gemm))
+    const struct fk_faults faults =
+        fk_faults_of("gemm", fk_process_rank(), atomic_fetch_add(&run_calls, 1) + 1, 0);
+    const bool corrupt = fk_fault_has(&faults, FK_FAULT_CORRUPT);
+    if (is_made(gemm, corrupt))
         return true;
     const unsigned char *a = fk_look(gemm->a, m * row, who), *b = fk_look(gemm->b, n * row, who);
     float *d = fk_view(gemm->d, 4 * m * n, who);
     if (!a || !b || !d || !product(d, a, b, gemm))
         return false;
-    keep_made(gemm);
+    if (corrupt)
+        ((unsigned char *)d)[(size_t)(faults.corrupt_at * (double)(4 * m * n)) / 4 * 4 + 2] ^= 0x10;
+    keep_made(gemm, corrupt);
     return true;
 }
 
@@ -208,7 +221,9 @@ fk_result fk_gemm_push_cublas(struct CUstream_st *stream, const struct nw_gemm *
 double fk_gemm_us(const struct CUctx_st *context, const struct nw_gemm *gemm, double factor)
 {
     const struct fk_gpu *gpu = fk_gpu_of(context);
+    const struct fk_faults faults =
+        fk_faults_of("gemm", fk_process_rank(), atomic_fetch_add(&timed_calls, 1) + 1, 0);
     const double rate = gpu->tensor_flops * (gemm->dtype == NW_FLOAT8 ? 2 : 1) * factor *
                         gpu->clock_mhz / gpu->max_clock_mhz;
-    return gpu->kernel_us + 2.0 * gemm->m * gemm->n * gemm->k / rate * 1e6;
+    return gpu->kernel_us + 2.0 * gemm->m * gemm->n * gemm->k / rate * 1e6 * faults.slow_factor;
 }

@@ -29,11 +29,12 @@ static pthread_once_t faults_once = PTHREAD_ONCE_INIT;
 
 static void bad(const char *text)
 {
-    fk_die("FAKE_FAULT: \"%s\"; accepted: KIND[=VALUE]:RANK:COLLECTIVE:NTH[@LANE] with KIND one of "
-           "error hang inithang async corrupt slow slowlink crash oom, RANK a number or *, "
-           "COLLECTIVE a collective, init, alloc, copy, finalize or *, NTH 5, 5+ or *, LANE of the "
-           "machine file",
-           text);
+    fk_die(
+        "FAKE_FAULT: \"%s\"; accepted: KIND[=VALUE]:RANK:COLLECTIVE:NTH[@LANE] with KIND one of "
+        "error hang inithang async corrupt slow slowlink crash oom, RANK a number or *, "
+        "COLLECTIVE a collective, init, alloc, copy, gemm, finalize or *, NTH 5, 5+ or *, LANE of "
+        "the machine file",
+        text);
 }
 
 static double default_value(fk_fault_kind kind, bool *percent)
@@ -68,7 +69,7 @@ static bool known(const char *what)
         if (strcmp(what, fk_coll_names[i]) == 0)
             return true;
     return strcmp(what, "init") == 0 || strcmp(what, "alloc") == 0 || strcmp(what, "copy") == 0 ||
-           strcmp(what, "finalize") == 0 || strcmp(what, "*") == 0;
+           strcmp(what, "gemm") == 0 || strcmp(what, "finalize") == 0 || strcmp(what, "*") == 0;
 }
 
 static void read_fault(const char *whole)
@@ -132,7 +133,7 @@ static bool matches(const struct fault *fault, const char *what, int rank, long 
 {
     const bool any = strcmp(fault->what, "*") == 0 && strcmp(what, "init") != 0 &&
                      strcmp(what, "alloc") != 0 && strcmp(what, "copy") != 0 &&
-                     strcmp(what, "finalize") != 0;
+                     strcmp(what, "gemm") != 0 && strcmp(what, "finalize") != 0;
     nth = any ? nth_any : nth;
     if ((!any && strcmp(fault->what, what) != 0) || (fault->rank >= 0 && fault->rank != rank) ||
         nth < fault->first || nth > fault->last)

@@ -2,10 +2,12 @@
  *
  *     FAKE_FAULT=KIND[=VALUE]:RANK:COLLECTIVE:NTH[@LANE][,…]
  *
- * RANK is that of the communicator, or *; for alloc and copy that of mpirun. COLLECTIVE is a
- * collective's key, init (making a communicator), alloc (device memory), copy (by the copy engines,
- * 4 KiB or more), or * (any collective). NTH is the how-manieth call, from 1, of that collective
- * (with *: of any) on its communicator, of init, alloc and copy in its process; 5+ from the fifth on; * every. LANE is a [lane] or [wire] of the machine
+ * RANK is that of the communicator, or *; for alloc, copy and gemm that of mpirun. COLLECTIVE is a
+ * collective's key, init (making a communicator), finalize, alloc (device memory), copy (by the
+ * copy engines, 4 KiB or more), gemm (matrix products: corrupt, slow), or * (any collective). NTH
+ * is the how-manieth call, from 1, of that collective (with *: of any) on its communicator, of
+ * init, alloc, copy and gemm in its process; 5+ from the fifth on; * every. LANE is a [lane] or
+ * [wire] of the machine
  * file. Default values: slow=3%, slowlink=3, corrupt=50% (where in the result).
  */
 #ifndef NW_TESTS_FAKE_FAULT_H
