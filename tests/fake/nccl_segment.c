@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -11,6 +12,8 @@
 #include <unistd.h>
 
 #include "tests/fake/nccl_comm.h"
+
+#define SHM_BYTES 4096
 
 static size_t header_bytes(void)
 {
@@ -20,6 +23,41 @@ static size_t header_bytes(void)
 static void segment_path(const ncclComm_t comm, char *path, size_t size)
 {
     snprintf(path, size, "%s/%s-nccl-%s", fk_job_folder(), fk_job_prefix(), comm->id);
+}
+
+/* FAKE_SHM=1: a file in /dev/shm beside, named as NCCL's own, that a process which is killed leaves
+ * behind. Each rank has one for its communicator. */
+static void shm_path(const ncclComm_t comm, char path[64])
+{
+    const char *id = strpbrk(comm->id, "0123456789abcdef");
+    snprintf(path, 64, "/dev/shm/nccl-%.6s%d", id ? id : "", comm->rank);
+}
+
+static void shm_open_beside(ncclComm_t comm)
+{
+    const char *wanted = getenv("FAKE_SHM");
+    char path[64];
+    if (!wanted || strcmp(wanted, "1") != 0)
+        return;
+    shm_path(comm, path);
+    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    void *map = MAP_FAILED;
+    if (fd >= 0 && ftruncate(fd, SHM_BYTES) == 0)
+        map = mmap(NULL, SHM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    comm->shm = map != MAP_FAILED ? map : NULL;
+}
+
+static void shm_close_beside(ncclComm_t comm)
+{
+    char path[64];
+    if (!comm->shm)
+        return;
+    munmap(comm->shm, SHM_BYTES);
+    comm->shm = NULL;
+    shm_path(comm, path);
+    unlink(path);
 }
 
 ncclResult_t fk_segment_open(ncclComm_t comm)
@@ -40,6 +78,7 @@ ncclResult_t fk_segment_open(ncclComm_t comm)
     if (map == MAP_FAILED)
         return fk_nccl_fail(comm, ncclSystemError, "%s: %s", path, strerror(errno));
     comm->segment = map;
+    shm_open_beside(comm);
     return ncclSuccess;
 }
 
@@ -52,6 +91,7 @@ void fk_segment_forget(ncclComm_t comm)
 
 void fk_segment_close(ncclComm_t comm)
 {
+    shm_close_beside(comm);
     if (comm->segment)
         munmap(comm->segment, comm->segment_bytes);
     comm->segment = NULL;
