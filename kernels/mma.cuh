@@ -10,9 +10,12 @@
 
 #include <stdint.h>
 
-struct nw_mma_half {};
-struct nw_mma_bfloat16 {}; // from compute capability 8.0 on
-struct nw_mma_float8 {};   // e4m3; 8.9 and 12.0 (others have it by other instructions)
+struct nw_mma_half {
+};
+struct nw_mma_bfloat16 {
+}; // from compute capability 8.0 on
+struct nw_mma_float8 {
+}; // e4m3; 8.9 and 12.0 (others have it by other instructions)
 
 // Four matrices of 8 rows of 16 bytes: lane 8·m + r says where row r of matrix m is, in shared
 // memory, aligned to 16 bytes; matrix m comes into r[m].
