@@ -250,6 +250,24 @@ static nw_rc find_wrong_results(const struct nw_results *results, struct nw_find
     return NW_OK;
 }
 
+/* What the run found out about its GPUs, whatever was quoted of them. */
+static nw_rc take_gpu_findings(const struct nw_results *results, struct nw_findings *findings)
+{
+    static const char *const codes[] = {"throttled", "gpu-slow", "nvlink-down", "pcie-link",
+                                        "gpu-mixed"};
+
+    for (size_t i = 0; results != NULL && i < results->run_count; i++) {
+        const struct nw_findings *found = &results->runs[i].context.findings;
+
+        for (size_t j = 0; j < found->count; j++)
+            for (size_t c = 0; c < sizeof codes / sizeof codes[0]; c++)
+                if (strcmp(found->items[j].code, codes[c]) == 0)
+                    NW_TRY(nw_findings_copy(
+                        findings, &(struct nw_findings){.items = &found->items[j], .count = 1}));
+    }
+    return NW_OK;
+}
+
 nw_rc nw_audit_make(const struct nw_audit_input *input, struct nw_audit *audit_out)
 {
     struct nw_audit audit = {.quote = *input->quote};
@@ -261,6 +279,8 @@ nw_rc nw_audit_make(const struct nw_audit_input *input, struct nw_audit *audit_o
                             : nw_audit_collect(input, &state);
     if (rc == NW_OK)
         rc = find_wrong_results(input->results, &audit.findings);
+    if (rc == NW_OK)
+        rc = take_gpu_findings(input->results, &audit.findings);
     if (rc == NW_OK)
         rc = judge_all(&state, &audit);
     nw_audit_collect_free(&state);

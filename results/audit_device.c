@@ -141,8 +141,11 @@ static void fill(struct nw_audit_row *row, const struct figures *figures,
     row->simulated = worst->simulated;
     name_gpu(row->source, sizeof row->source, worst);
     row->verdict = worst->value >= efficiency.low * row->quoted ? NW_AUDIT_MET : NW_AUDIT_SHORT;
-    nw_audit_reason(row, "%s %s by %s; the slowest of %zu GPUs: %s", worst->record->case_name,
-                    worst->record->collective, worst->record->lane, figures->count, row->source);
+    const bool product = worst->record->flop_per_s > 0; /* its collective is its case */
+
+    nw_audit_reason(row, "%s%s%s by %s; the slowest of %zu GPUs: %s", worst->record->case_name,
+                    product ? "" : " ", product ? "" : worst->record->collective,
+                    worst->record->lane, figures->count, row->source);
 }
 
 /* ---- NVLink ------------------------------------------------------------------------------------
@@ -303,7 +306,7 @@ nw_rc nw_judge_memory_rate(const struct nw_audit_state *state, struct nw_audit_r
 /* ---- compute -----------------------------------------------------------------------------------
  */
 
-/* Of the product page's dense rate the best products reach 0.80 (H100), 0.87 (A100), 0.78 (B200):
+/* Of the product page's dense rate the best products reach 0.80 (H100), 0.86 (A100), 0.78 (B200):
  * stas00/ml-engineering, "Maximum Achievable Matmul FLOPS". Our one size and a power cap leave some
  * more out. */
 static const struct nw_efficiency product_efficiency = {0.65, 0.92, "stas00/ml-engineering"};

@@ -53,8 +53,9 @@ static void machine_of_host(const struct nw_context *context, const struct nw_ho
 
     machine_init(machine, host->name, source);
     snprintf(machine->gpu_model, sizeof machine->gpu_model, "%s", model);
-    /* A log counts the GPUs that took part; only our own runs count those that are there. */
-    if (context->source[0] == '\0')
+    /* A log counts the GPUs that took part; only our own runs count those that are there, and at
+     * least those that took part. */
+    if (context->source[0] == '\0' && !(is_gpu_run(context) && host->gpu_count == host->rank_count))
         machine->gpu_count = host->gpu_count;
     if (is_gpu_run(context))
         machine->gpu_count_seen = host->rank_count;
