@@ -2,7 +2,6 @@
  * members of a group ask for is then done; the rest waits for the next round. A rank takes part
  * with what it has: a request, the worker's end, or its loss. So no rank waits for a worker that is
  * gone. */
-#include "collectives/relay.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -10,115 +9,27 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "collectives/relay_wire.h"
+#include "collectives/relay_serve.h"
 
 #define LOOK_MS 100
 /* When another worker is lost, this one usually is about to say that it misses it. */
 #define ALARM_GRACE_NS 1000000000ull
 
-enum state { NOTHING, ASKS, ENDED, LOST };
-
-#define NOTE_BYTES 64 /* so much of a request goes with the note itself */
-struct note {
-    int32_t state, kind, group, number;
-    uint64_t wanted, serial; /* serial: of the requests; unchanged everywhere: nothing moves */
-    int32_t next_group;      /* a number that no group of this rank has */
-    int32_t rc;
-    char data[NOTE_BYTES];
-};
-
-/* Why a worker is lost, the heaviest is the cause: a worker that died weighs more than one that
- * misses it. */
-enum weight { FINE, MISSES_OTHERS, TIMED_OUT, NO_ANSWER, FAILED, DIED };
-
-struct grave {
-    int32_t weight, rc;
-    char text[sizeof((struct nw_err *)NULL)->text];
-};
-
-struct group {
-    int32_t number;
-    struct nw_comm *comm; /* the first one's: the caller's */
-    int *ranks;           /* of the whole, comm->rank_count entries */
-};
-
-struct serve {
-    struct nw_comm *comm;
-    const struct nw_relay_client *client;
-    struct group *groups;
-    size_t group_count;
-    struct note mine, *all, *before;
-    char *data; /* of the request, where it does not fit into the note */
-    struct grave grave;
-};
-
-/* ---- groups -------------------------------------------------------------------------------------
- */
-
-static struct group *find_group(struct serve *serve, int32_t number)
-{
-    for (size_t i = 0; i < serve->group_count; i++)
-        if (serve->groups[i].number == number)
-            return &serve->groups[i];
-    return NULL;
-}
-
-/* Takes `comm` and `ranks`, also when it fails. */
-static nw_rc add_group(struct serve *serve, int32_t number, struct nw_comm *comm, int *ranks)
-{
-    struct group *more = realloc(serve->groups, (serve->group_count + 1) * sizeof *serve->groups);
-
-    if (more == NULL) {
-        free(ranks);
-        if (number != 0)
-            nw_comm_close(comm);
-        return nw_fail(NW_ENOMEM, "no memory for a group of ranks");
-    }
-    serve->groups = more;
-    more[serve->group_count++] = (struct group){.number = number, .comm = comm, .ranks = ranks};
-    if (number >= serve->mine.next_group)
-        serve->mine.next_group = number + 1;
-    return NW_OK;
-}
-
-static void drop_group(struct serve *serve, int32_t number)
-{
-    struct group *group = find_group(serve, number);
-
-    if (group == NULL || number == 0)
-        return;
-    nw_comm_close(group->comm);
-    free(group->ranks);
-    *group = serve->groups[--serve->group_count];
-}
-
 /* ---- the worker ---------------------------------------------------------------------------------
  */
 
-static void bury(struct serve *serve, enum weight weight, nw_rc rc)
+static void bury(struct relay_serve *serve, enum relay_weight weight, nw_rc rc)
 {
     serve->mine.state = LOST;
     serve->mine.rc = (int32_t)rc;
-    serve->grave = (struct grave){.weight = weight, .rc = (int32_t)rc};
+    serve->grave = (struct relay_grave){.weight = weight, .rc = (int32_t)rc};
     snprintf(serve->grave.text, sizeof serve->grave.text, "%s", nw_last_error()->text);
     if (weight > MISSES_OTHERS && serve->comm->ops->alarm != NULL)
         serve->comm->ops->alarm(serve->comm, serve->client->generation);
 }
 
-static void answer(struct serve *serve, nw_rc rc, const void *data, uint64_t bytes)
-{
-    struct nw_wire_head head = {.kind = NW_WIRE_ANSWER, .number = (int32_t)rc, .bytes = bytes};
-
-    if (rc != NW_OK) {
-        data = nw_last_error()->text;
-        head.bytes = strlen(data);
-    }
-    if (nw_wire_send(serve->client->fd, &head, data) != NW_OK)
-        nw_clear_error(); /* it has gone: the next look finds out */
-}
-
 /* A worker's end: with the others', or on its own. */
-static nw_rc take_end(struct serve *serve, const struct nw_wire_head *head)
+static nw_rc take_end(struct relay_serve *serve, const struct nw_wire_head *head)
 {
     const nw_rc rc = (nw_rc)head->number;
     char text[sizeof serve->grave.text] = "";
@@ -136,7 +47,7 @@ static nw_rc take_end(struct serve *serve, const struct nw_wire_head *head)
     return NW_OK;
 }
 
-static nw_rc take_event(struct serve *serve, const struct nw_wire_head *head)
+static nw_rc take_event(struct relay_serve *serve, const struct nw_wire_head *head)
 {
     char *data = malloc(head->bytes + 1);
     nw_rc rc = data != NULL ? nw_wire_read(serve->client->fd, data, head->bytes)
@@ -145,7 +56,7 @@ static nw_rc take_event(struct serve *serve, const struct nw_wire_head *head)
 
     if (rc == NW_OK) {
         data[head->bytes] = '\0';
-        answer(
+        nw_relay_answer(
             serve,
             serve->client->on_event(serve->client->user, (unsigned)head->number, data, head->bytes),
             NULL, 0);
@@ -154,19 +65,19 @@ static nw_rc take_event(struct serve *serve, const struct nw_wire_head *head)
     return rc;
 }
 
-static nw_rc take_request(struct serve *serve, const struct nw_wire_head *head)
+static nw_rc take_request(struct relay_serve *serve, const struct nw_wire_head *head)
 {
-    struct note *note = &serve->mine;
+    struct relay_note *note = &serve->mine;
 
     free(serve->data);
     serve->data = NULL;
-    *note = (struct note){.state = ASKS,
-                          .kind = (int32_t)head->kind,
-                          .group = head->group,
-                          .number = head->number,
-                          .wanted = head->wanted,
-                          .serial = note->serial + 1,
-                          .next_group = note->next_group};
+    *note = (struct relay_note){.state = ASKS,
+                                .kind = (int32_t)head->kind,
+                                .group = head->group,
+                                .number = head->number,
+                                .wanted = head->wanted,
+                                .serial = note->serial + 1,
+                                .next_group = note->next_group};
     if (head->wanted <= NOTE_BYTES)
         return nw_wire_read(serve->client->fd, note->data,
                             head->bytes <= NOTE_BYTES ? head->bytes : 0);
@@ -177,7 +88,7 @@ static nw_rc take_request(struct serve *serve, const struct nw_wire_head *head)
     return nw_wire_read(serve->client->fd, serve->data, head->bytes);
 }
 
-static nw_rc take_message(struct serve *serve)
+static nw_rc take_message(struct relay_serve *serve)
 {
     struct nw_wire_head head;
 
@@ -188,7 +99,7 @@ static nw_rc take_message(struct serve *serve)
     case NW_WIRE_EVENT:
         return take_event(serve, &head);
     case NW_WIRE_CLOSE:
-        drop_group(serve, head.group);
+        nw_relay_drop_group(serve, head.group);
         return NW_OK;
     default:
         return take_request(serve, &head);
@@ -196,7 +107,7 @@ static nw_rc take_message(struct serve *serve)
 }
 
 /* Until the worker has said something for the next round, or is given up. */
-static void listen_to_worker(struct serve *serve)
+static void listen_to_worker(struct relay_serve *serve)
 {
     const struct nw_relay_client *client = serve->client;
     struct nw_comm *comm = serve->comm;
@@ -225,141 +136,10 @@ static void listen_to_worker(struct serve *serve)
     }
 }
 
-/* ---- what is asked for --------------------------------------------------------------------------
- */
-
-static bool all_ask_alike(const struct serve *serve, const struct group *group)
-{
-    for (int member = 0; member < group->comm->rank_count; member++) {
-        const struct note *note = &serve->all[group->ranks[member]];
-
-        if (note->state != ASKS || note->kind != serve->mine.kind ||
-            note->group != serve->mine.group || note->wanted != serve->mine.wanted)
-            return false;
-    }
-    return true;
-}
-
-static nw_rc do_exchange(struct serve *serve, const struct group *group)
-{
-    const uint64_t bytes = serve->mine.wanted;
-    const int count = group->comm->rank_count;
-    char *all = malloc(bytes * (uint64_t)count + 1);
-    nw_rc rc = NW_OK;
-
-    if (all == NULL)
-        return nw_fail(NW_ENOMEM, "no memory for an exchange of %llu bytes between %d ranks",
-                       (unsigned long long)bytes, count);
-    if (bytes > NOTE_BYTES)
-        rc = group->comm->ops->exchange(group->comm, serve->data, bytes, all);
-    for (int member = 0; bytes <= NOTE_BYTES && member < count; member++)
-        memcpy(all + (uint64_t)member * bytes, serve->all[group->ranks[member]].data, bytes);
-    if (rc == NW_OK)
-        answer(serve, NW_OK, all, bytes * (uint64_t)count);
-    free(all);
-    return rc;
-}
-
-static nw_rc do_share(struct serve *serve, const struct group *group)
-{
-    const uint64_t bytes = serve->mine.wanted;
-    const int root = serve->mine.number;
-
-    if (root < 0 || root >= group->comm->rank_count) {
-        answer(serve, nw_fail(NW_EUSAGE, "rank %d has nothing to share: no such rank", root), NULL,
-               0);
-        return NW_OK;
-    }
-    if (bytes > NOTE_BYTES)
-        NW_TRY(group->comm->ops->share(group->comm, serve->data, bytes, root));
-    answer(serve, NW_OK, bytes > NOTE_BYTES ? serve->data : serve->all[group->ranks[root]].data,
-           bytes);
-    return NW_OK;
-}
-
-/* The number of the new groups: one that none of the members has in use. */
-static int32_t free_number(const struct serve *serve, const struct group *group)
-{
-    int32_t number = 1;
-
-    for (int member = 0; member < group->comm->rank_count; member++) {
-        const int32_t next = serve->all[group->ranks[member]].next_group;
-
-        number = next > number ? next : number;
-    }
-    return number;
-}
-
-static nw_rc do_split(struct serve *serve, const struct group *group)
-{
-    const int count = group->comm->rank_count;
-    const int32_t colour = serve->mine.number, number = free_number(serve, group);
-    int32_t *colours = calloc((size_t)count + 1, sizeof *colours);
-    int *ranks = calloc((size_t)count, sizeof *ranks);
-    struct nw_comm *comm = NULL;
-    int members = 0;
-    nw_rc rc;
-
-    if (colours == NULL || ranks == NULL) {
-        free(colours);
-        free(ranks);
-        return nw_fail(NW_ENOMEM, "no memory to split %d ranks", count);
-    }
-    for (int member = 0; member < count; member++) {
-        colours[member] = serve->all[group->ranks[member]].number;
-        if (colours[member] == colour)
-            ranks[members++] = group->ranks[member];
-    }
-    colours[count] = number;
-    rc = group->comm->ops->split(group->comm, colour, &comm);
-    if (rc == NW_OK && comm != NULL)
-        rc = add_group(serve, number, comm, ranks); /* moves the groups */
-    else
-        free(ranks);
-    if (number >= serve->mine.next_group)
-        serve->mine.next_group = number + 1;
-    if (rc == NW_OK)
-        answer(serve, NW_OK, colours, ((uint64_t)count + 1) * sizeof *colours);
-    free(colours);
-    return rc;
-}
-
-static nw_rc do_barrier(struct serve *serve, const struct group *group)
-{
-    (void)group; /* all are here: their notes say so */
-    answer(serve, NW_OK, NULL, 0);
-    return NW_OK;
-}
-
-/* My worker's request, when all whom it concerns have made theirs. */
-static nw_rc perform(struct serve *serve)
-{
-    static nw_rc (*const functions[])(struct serve *, const struct group *) = {
-        [NW_WIRE_BARRIER] = do_barrier,
-        [NW_WIRE_EXCHANGE] = do_exchange,
-        [NW_WIRE_SHARE] = do_share,
-        [NW_WIRE_SPLIT] = do_split,
-    };
-    const size_t kind = (size_t)serve->mine.kind;
-    const struct group *group = find_group(serve, serve->mine.group);
-
-    if (serve->mine.state != ASKS)
-        return NW_OK;
-    if (group == NULL || kind >= sizeof functions / sizeof *functions || functions[kind] == NULL) {
-        answer(serve, nw_fail(NW_EPEER, "the relay has no such request"), NULL, 0);
-        serve->mine.state = NOTHING;
-        return NW_OK;
-    }
-    if (!all_ask_alike(serve, group))
-        return NW_OK;
-    serve->mine.state = NOTHING;
-    return functions[kind](serve, group);
-}
-
 /* ---- rounds -------------------------------------------------------------------------------------
  */
 
-static bool any_lost(const struct serve *serve)
+static bool any_lost(const struct relay_serve *serve)
 {
     for (int rank = 0; rank < serve->comm->rank_count; rank++)
         if (serve->all[rank].state == LOST)
@@ -367,7 +147,7 @@ static bool any_lost(const struct serve *serve)
     return false;
 }
 
-static bool all_ended(const struct serve *serve)
+static bool all_ended(const struct relay_serve *serve)
 {
     for (int rank = 0; rank < serve->comm->rank_count; rank++)
         if (serve->all[rank].state != ENDED)
@@ -376,13 +156,13 @@ static bool all_ended(const struct serve *serve)
 }
 
 /* Every rank comes with the same note as before: they wait for each other. */
-static bool is_stuck(const struct serve *serve)
+static bool is_stuck(const struct relay_serve *serve)
 {
     return memcmp(serve->all, serve->before,
                   (size_t)serve->comm->rank_count * sizeof *serve->all) == 0;
 }
 
-static nw_rc meet(struct serve *serve)
+static nw_rc meet(struct relay_serve *serve)
 {
     const size_t bytes = (size_t)serve->comm->rank_count * sizeof *serve->all;
 
@@ -392,7 +172,7 @@ static nw_rc meet(struct serve *serve)
 }
 
 /* Who has the cause, and how many have one like it. */
-static nw_rc find_cause(struct serve *serve, struct nw_relay_end *end, int *alike_out)
+static nw_rc find_cause(struct relay_serve *serve, struct nw_relay_end *end, int *alike_out)
 {
     struct nw_comm *comm = serve->comm;
     int32_t *weights = calloc((size_t)comm->rank_count, sizeof *weights);
@@ -412,10 +192,10 @@ static nw_rc find_cause(struct serve *serve, struct nw_relay_end *end, int *alik
     return rc;
 }
 
-static nw_rc conclude(struct serve *serve, bool broken, struct nw_relay_end *end_out)
+static nw_rc conclude(struct relay_serve *serve, bool broken, struct nw_relay_end *end_out)
 {
     struct nw_relay_end end = {.broken = broken};
-    struct grave cause = serve->grave;
+    struct relay_grave cause = serve->grave;
     int alike = 1;
 
     if (broken) {
@@ -438,7 +218,7 @@ static nw_rc conclude(struct serve *serve, bool broken, struct nw_relay_end *end
     return NW_OK;
 }
 
-static nw_rc rounds(struct serve *serve, struct nw_relay_end *end_out)
+static nw_rc rounds(struct relay_serve *serve, struct nw_relay_end *end_out)
 {
     for (;;) {
         listen_to_worker(serve);
@@ -453,11 +233,11 @@ static nw_rc rounds(struct serve *serve, struct nw_relay_end *end_out)
                                    "same things"));
             return conclude(serve, true, end_out);
         }
-        NW_TRY(perform(serve));
+        NW_TRY(nw_relay_perform(serve));
     }
 }
 
-static nw_rc open_serve(struct serve *serve)
+static nw_rc open_serve(struct relay_serve *serve)
 {
     const size_t count = (size_t)serve->comm->rank_count;
     int *ranks = calloc(count, sizeof *ranks);
@@ -470,19 +250,12 @@ static nw_rc open_serve(struct serve *serve)
     }
     for (int rank = 0; rank < serve->comm->rank_count; rank++)
         ranks[rank] = rank;
-    return add_group(serve, 0, serve->comm, ranks);
+    return nw_relay_add_group(serve, 0, serve->comm, ranks);
 }
 
-static void close_serve(struct serve *serve)
+static void close_serve(struct relay_serve *serve)
 {
-    while (serve->group_count > 0) {
-        const struct group *last = &serve->groups[--serve->group_count];
-
-        if (last->number != 0)
-            nw_comm_close(last->comm);
-        free(last->ranks);
-    }
-    free(serve->groups);
+    nw_relay_drop_groups(serve);
     free(serve->all);
     free(serve->before);
     free(serve->data);
@@ -491,7 +264,7 @@ static void close_serve(struct serve *serve)
 nw_rc nw_relay_serve(struct nw_comm *comm, const struct nw_relay_client *client,
                      struct nw_relay_end *end_out)
 {
-    struct serve serve = {.comm = comm, .client = client};
+    struct relay_serve serve = {.comm = comm, .client = client};
     nw_rc rc = open_serve(&serve);
 
     if (rc == NW_OK)
