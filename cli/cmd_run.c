@@ -464,11 +464,11 @@ static nw_rc check_inputs(struct session *session)
 {
     const struct options *options = &session->options;
 
-    NW_TRY(nw_plan_resolve(&session->options.plan));
     if (strcmp(options->plan.backend, "local") == 0)
         return nw_fail(
             NW_EUSAGE,
             "option --backend: the local double is for bench; accepted: auto, mpi, nccl");
+    NW_TRY(nw_plan_resolve(&session->options.plan));
     if (options->plan.out_dir != NULL && strlen(options->plan.out_dir) >= sizeof session->directory)
         return nw_fail(
             NW_EUSAGE,
