@@ -490,9 +490,9 @@ static void kc_gemm(struct kc *kc)
     static const int32_t types[] = {NW_HALF, NW_BFLOAT16, NW_FLOAT8};
     for (size_t t = 0; t < KC_COUNT(types); t++) {
         const int tile_k = NW_GEMM_TILE_K_BYTES / (int)nw_gemm_element_bytes(types[t]);
-        kc_gemm_case(kc, types[t], 128, 256, tile_k);
+        kc_gemm_case(kc, types[t], 256, 512, tile_k);
         kc_gemm_case(kc, types[t], 128, 256, 2 * tile_k);
-        kc_gemm_case(kc, types[t], 256, 512, 5 * tile_k); /* more stages than are in flight */
+        kc_gemm_case(kc, types[t], 128, 256, 5 * tile_k); /* more stages than are in flight */
     }
 }
 
