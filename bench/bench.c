@@ -466,7 +466,10 @@ nw_rc nw_bench_run(const struct nw_plan *plan, struct nw_comm *comm,
         rc = run_cases(&bench);
     if (rc == NW_OK)
         rc = verdict(&bench);
-    nw_bench_status_write(events->status, 0, "");
+    if (nw_bench_is_broken(rc)) /* what it was about is told with the failure */
+        nw_bench_status_deadline(events->status, 0);
+    else
+        nw_bench_status_write(events->status, 0, "");
     if (comm->dev == NULL || !nw_bench_is_broken(rc)) {
         free_buffers(&bench);
         close_marks(&bench);

@@ -223,10 +223,10 @@ static void on_progress(void *user, const struct nw_bench_progress *progress)
 
 static void tell_device(struct worker *worker)
 {
-    const struct nw_dev *dev = worker->comm->dev;
+    const struct nw_comm_gpu *gpu = &worker->comm->gpus[worker->comm->rank];
 
-    snprintf(worker->shared->device, sizeof worker->shared->device, "gpu %d, %s", dev->index,
-             dev->pci);
+    snprintf(worker->shared->device, sizeof worker->shared->device, "gpu %d, %s", gpu->index,
+             gpu->pci);
     atomic_store(&worker->shared->known, 1);
 }
 
@@ -274,8 +274,24 @@ static nw_rc close_lane(struct worker *worker)
     if (rc == NW_OK)
         nw_comm_close(worker->comm);
     nw_comm_close(worker->relay);
-    nw_bench_status_write(&worker->shared->status, 0, "");
+    if (rc == NW_OK)
+        nw_bench_status_write(&worker->shared->status, 0, "");
     return rc;
+}
+
+/* A failure's words with the rank's phase: the end of its status, "all_reduce 1 KiB, timing". */
+static nw_rc word_failure(const struct worker *worker, const struct nw_err *error)
+{
+    char status[NW_BENCH_STATUS_TEXT];
+    const char *phase;
+    uint64_t deadline_ns;
+
+    nw_bench_status_read(&worker->shared->status, status, &deadline_ns);
+    phase = strrchr(status, ',') != NULL ? strrchr(status, ',') + 2 : status;
+    if (!nw_bench_is_broken(error->rc) || status[0] == '\0')
+        return nw_fail_at(error->rc, error->lib, error->lib_code, error->where, "%s", error->text);
+    return nw_fail_at(error->rc, error->lib, error->lib_code, error->where, "%s (phase: %s)",
+                      error->text, phase);
 }
 
 static nw_rc run_lane(struct worker *worker)
@@ -301,8 +317,8 @@ static nw_rc run_lane(struct worker *worker)
             error = *nw_last_error();
         }
     }
-    return rc == NW_OK ? NW_OK
-                       : nw_fail_at(rc, error.lib, error.lib_code, error.where, "%s", error.text);
+    error.rc = rc;
+    return rc == NW_OK ? NW_OK : word_failure(worker, &error);
 }
 
 static nw_rc map_shared(struct worker *worker)
