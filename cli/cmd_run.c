@@ -7,17 +7,15 @@
 
 #include "base/clock.h"
 #include "base/io.h"
-#include "base/json.h"
-#include "base/units.h"
 #include "bench/agree.h"
 #include "bench/bench.h"
 #include "cli/cli.h"
 #include "cli/lanes.h"
 #include "cli/progress.h"
+#include "cli/run_verdict.h"
 #include "cli/watch.h"
 #include "kernels/host_gemm.h"
 #include "model/request.h"
-#include "report/screen.h"
 #include "results/results.h"
 
 #define HOST_RATE_BUDGET_NS 0.5e9
@@ -187,163 +185,17 @@ static nw_rc close_results(struct session *session, bool complete)
     return rc != NW_OK ? rc : closed;
 }
 
-/* ---- rank 0: the screen -----------------------------------------------------------------------
- */
-
-struct verdict { /* owns everything but the strings */
-    struct nw_results results;
-    struct nw_lanes lanes; /* of the run's records */
-    struct nw_audit audit;
-    struct nw_model model;
-    struct nw_steps steps;
-    struct nw_decision decision;
-    struct nw_lane_effects lane_effects;
-    bool audited, modelled, host_compute;
-    char note[256], job_problem[1024];
-};
-
-static void free_verdict(struct verdict *verdict)
-{
-    nw_decision_free(&verdict->decision);
-    nw_steps_free(&verdict->steps);
-    if (verdict->modelled)
-        nw_model_close(&verdict->model);
-    if (verdict->audited)
-        nw_audit_free(&verdict->audit);
-    nw_lanes_free(&verdict->lanes);
-    nw_results_free(&verdict->results);
-}
-
-/* What the user did not say about the machine, from what was found on it. */
-static void complete_request(struct session *session, const struct nw_context *context,
-                             struct verdict *verdict)
-{
-    struct nw_model_request *request = &session->options.model;
-    const struct nw_host *host = context->hosts;
-
-    if (strcmp(context->backend, "mpi") == 0 &&
-        (request->gpu != NULL || (host != NULL && host->gpu_count > 0)))
-        snprintf(
-            verdict->note, sizeof verdict->note,
-            "Communication below is that of host memory over MPI: no GPU's was measured, so the "
-            "times are not those of GPUs joined by NCCL.");
-    if (request->tflops > 0 || request->gemm_tflops > 0 || request->gpu != NULL || host == NULL)
-        return;
-    if (host->gpu_count > 0 && host->gpu_model[0] != '\0')
-        return; /* the model takes it from the results */
-    if (!isfinite(session->host_flop_per_s))
-        return;
-    verdict->host_compute = true;
-    request->gemm_tflops = session->host_flop_per_s / 1e12;
-    if (request->micro_batch == 0)
-        request->micro_batch = 1;
-    if (request->gpu_memory_bytes == 0 && host->rank_count > 0)
-        request->gpu_memory_bytes = host->memory_bytes / (uint64_t)host->rank_count;
-    snprintf(verdict->note, sizeof verdict->note,
-             "No GPU here: each rank is one CPU core, %.3g GFLOP/s of fp32 matrix products "
-             "(measured now, all ranks at once), with its share of the host's memory. For a GPU: "
-             "--gpu NAME or --tflops X.",
-             session->host_flop_per_s / 1e9);
-}
-
-/* Of the fastest strategy on the fewest nodes that can be predicted. */
-static nw_rc judge_lanes(struct verdict *verdict)
-{
-    const struct nw_decision *decision = &verdict->decision;
-
-    for (size_t i = 0; i < decision->count; i++)
-        if (decision->choices[i].predicted)
-            return nw_predict_lanes(&verdict->model, &decision->choices[i].strong,
-                                    &verdict->lane_effects);
-    return NW_OK;
-}
-
-static nw_rc judge_job(struct session *session, struct verdict *verdict)
-{
-    nw_rc rc;
-
-    if (session->options.quote != NULL)
-        nw_model_request_take_quote(&session->options.model, &session->quote);
-    complete_request(session, &verdict->results.runs[0].context, verdict);
-    rc = nw_model_open(&session->options.model, &verdict->results, &verdict->model);
-    verdict->modelled = rc == NW_OK;
-    if (rc == NW_OK)
-        rc = nw_predict_all(&verdict->model, &verdict->steps);
-    if (rc == NW_OK)
-        rc = nw_decide(&verdict->model, &verdict->decision);
-    if (rc == NW_OK)
-        rc = judge_lanes(verdict);
-    if (rc != NW_OK && rc != NW_ENOMEM) {
-        snprintf(verdict->job_problem, sizeof verdict->job_problem, "%s", nw_last_error()->text);
-        return NW_OK;
-    }
-    return rc;
-}
-
-static nw_rc judge(struct session *session, struct verdict *verdict)
-{
-    NW_TRY(nw_results_read(session->results_path, &verdict->results));
-    if (verdict->results.run_count != 1)
-        return nw_fail(NW_EIO, "%s: %zu runs found where one was just written",
-                       session->results_path, verdict->results.run_count);
-    NW_TRY(nw_lanes_compare(&verdict->results.runs[0], &verdict->lanes));
-    if (session->options.quote != NULL) {
-        const struct nw_audit_input input = {.quote = &session->quote,
-                                             .results = &verdict->results};
-
-        NW_TRY(nw_audit_make(&input, &verdict->audit));
-        verdict->audited = true;
-    }
-    return session->options.model.model != NULL ? judge_job(session, verdict) : NW_OK;
-}
-
-static nw_rc show(const struct session *session, const struct verdict *verdict)
-{
-    const bool predicted = verdict->modelled && verdict->job_problem[0] == '\0';
-    const struct nw_screen screen = {
-        .version = nw_version,
-        .run = &verdict->results.runs[0],
-        .lanes = &verdict->lanes,
-        .elapsed_ns = (double)(nw_now_ns() - session->began_ns),
-        .audit = verdict->audited ? &verdict->audit : NULL,
-        .model = predicted ? &verdict->model : NULL,
-        .steps = predicted ? &verdict->steps : NULL,
-        .decision = predicted ? &verdict->decision : NULL,
-        .lane_effects = predicted ? &verdict->lane_effects : NULL,
-        .job_problem = verdict->job_problem[0] != '\0' ? verdict->job_problem : NULL,
-        .note = verdict->note[0] != '\0' ? verdict->note : NULL,
-        .host_compute = verdict->host_compute,
-        .report_path = session->report_path,
-        .results_path = session->results_path,
-    };
-    struct nw_atomic_file *file;
-    nw_rc rc;
-
-    NW_TRY(nw_atomic_open(session->report_path, &file));
-    rc = nw_report_whole(nw_atomic_stream(file), &screen);
-    if (rc != NW_OK) {
-        nw_atomic_abandon(file);
-        return rc;
-    }
-    NW_TRY(nw_atomic_commit(file));
-    return session->options.plan.json ? nw_report_screen_json(stdout, &screen)
-                                      : nw_report_screen(stdout, &screen);
-}
-
-/* The exit code of what was found; the sentence of a failure is said. */
+/* The exit code of what was found. */
 static int finish(struct session *session)
 {
-    struct verdict verdict = {0};
-    nw_rc rc = judge(session, &verdict);
-    int exit_code;
-
-    if (rc == NW_OK)
-        rc = show(session, &verdict);
-    exit_code = rc != NW_OK       ? nw_cli_fail(rc)
-                : verdict.audited ? nw_audit_exit_code(&verdict.audit)
-                                  : 0;
-    free_verdict(&verdict);
-    return exit_code;
+    return nw_run_verdict(
+        &(struct nw_run_question){.model = &session->options.model,
+                                  .quote = session->options.quote != NULL ? &session->quote : NULL,
+                                  .host_flop_per_s = session->host_flop_per_s,
+                                  .began_ns = session->began_ns,
+                                  .results_path = session->results_path,
+                                  .report_path = session->report_path,
+                                  .json = session->options.plan.json});
 }
 
 /* ---- a rank -----------------------------------------------------------------------------------
