@@ -249,8 +249,7 @@ static void tell_slow(struct pairs *pairs, const struct nw_slow_pairs *slow)
     char where[192], rate[32], usual[32];
 
     for (size_t i = 0; i < slow->rank_count; i++) {
-        snprintf(where, sizeof where, "rank %d on %s", slow->ranks[i],
-                 comm->host_names[comm->host_of_rank[slow->ranks[i]]]);
+        nw_comm_rank_text(comm, slow->ranks[i], where);
         nw_bench_finding(pairs->bench, NW_FINDING_WARN, "rank-slow", where,
                          "look at this host's port, cable, PCIe link and load",
                          "most of its pairs are slower than %.0f %% of what like pairs reach",

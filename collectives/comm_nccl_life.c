@@ -87,7 +87,8 @@ static nw_rc run_in_time(struct task *task, double timeout_ns)
         return nw_fail(NW_ENOMEM, "%s: no thread for it", task->what);
     if (pthread_timedjoin_np(thread, NULL, &until) != 0) {
         pthread_detach(thread);
-        return no_answer(task->what, timeout_ns);
+        return nw_fail(NW_ETIMEOUT, "%s: no answer after %.3g s; given up, left in its thread",
+                       task->what, timeout_ns * 1e-9);
     }
     return task->rc == NW_OK ? NW_OK
                              : nw_fail_at(task->rc, task->error.lib, task->error.lib_code,
