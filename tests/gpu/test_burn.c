@@ -26,13 +26,19 @@ struct watch {
     struct nw_nvml_sample samples[SAMPLES_MAX];
 };
 
+static void watch_look(struct watch *watch)
+{
+    if (watch->count < SAMPLES_MAX &&
+        nw_nvml_sample(watch->nvml, watch->index, &watch->samples[watch->count]) == NW_OK)
+        watch->count++;
+}
+
 static void *watch_loop(void *argument)
 {
     struct watch *watch = argument;
-    while (!atomic_load(&watch->stop) && watch->count < SAMPLES_MAX) {
-        if (nw_nvml_sample(watch->nvml, watch->index, &watch->samples[watch->count]) == NW_OK)
-            watch->count++;
+    while (!atomic_load(&watch->stop)) {
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+        watch_look(watch);
     }
     return NULL;
 }
@@ -43,6 +49,7 @@ static struct watch *watch_start(const struct nw_dev *dev)
     struct watch *watch = calloc(1, sizeof *watch);
     if (watch && nw_nvml_open(&watch->nvml) == NW_OK &&
         nw_nvml_find(watch->nvml, dev->pci, &watch->index) == NW_OK &&
+        (watch_look(watch), true) && /* before the work */
         pthread_create(&watch->thread, NULL, watch_loop, watch) == 0)
         return watch;
     printf("  the driver says nothing of the GPU's state: %s\n", nw_last_error()->text);
