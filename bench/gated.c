@@ -54,6 +54,8 @@ static nw_rc queue(const struct nw_gated *gated, struct nw_graph *graph, uint64_
 {
     const struct nw_dev_ops *ops = gated->dev->ops;
 
+    if (gated->meet != NULL)
+        NW_TRY(gated->meet(gated->user));
     NW_TRY(ops->mark_set(gated->stream, gated->start));
     if (graph != NULL)
         NW_TRY(ops->graph_launch(gated->stream, graph));

@@ -18,6 +18,10 @@ struct nw_gated {
     struct nw_dev *dev;
     struct nw_stream *stream;    /* NULL: this rank has nothing to do but the barrier */
     struct nw_mark *start, *end; /* the caller's, of `dev` */
+    /* Queue, behind the gate and before the first mark, what makes all ranks' streams start
+     * together: hosts leave a barrier some 10 us apart, more over a network. NULL: nothing is
+     * shared. */
+    nw_rc (*meet)(void *user);
     /* Queue the index-th call on `stream` (and on streams that follow `start` and that `stream`
      * follows). */
     nw_rc (*queue)(void *user, uint64_t index);

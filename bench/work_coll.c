@@ -45,7 +45,9 @@ static nw_rc call_pieces(const struct nw_work *base, uint64_t index)
 
     while (next_piece(work, index % work->slot_count, &at, &call))
         NW_TRY(work->comm->ops->call(work->comm, &call));
-    return NW_OK;
+    /* What stands behind a gate has been done without one before, the meeting too. */
+    return base->time != NULL && work->comm->ops->meet != NULL ? work->comm->ops->meet(work->comm)
+                                                               : NW_OK;
 }
 
 static nw_rc queue_pieces(void *user, uint64_t index)
@@ -60,11 +62,19 @@ static nw_rc finish_pieces(void *user, double timeout_ns)
     return nw_comm_finish(work->comm, timeout_ns);
 }
 
+static nw_rc meet(void *user)
+{
+    const struct nw_coll_work *work = user;
+
+    return work->comm->ops->meet != NULL ? work->comm->ops->meet(work->comm) : NW_OK;
+}
+
 static nw_rc time_pieces(const struct nw_work *base, uint64_t index, uint32_t calls, double *ns_out)
 {
     struct nw_coll_work work = *(const struct nw_coll_work *)base;
     struct nw_gated gated = nw_bench_gate(work.bench, work.bytes, calls);
 
+    gated.meet = meet;
     gated.queue = queue_pieces;
     gated.finish = finish_pieces;
     gated.user = &work;

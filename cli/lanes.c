@@ -374,8 +374,10 @@ nw_rc nw_cli_measure(const struct nw_cli_measure *how, bool *lane_broke_out)
         return nw_bench_run(how->plan, how->comm, how->events);
     NW_TRY(nw_lane_look(how->comm, &lanes.facts));
     rc = nw_agree(how->comm, list_lanes(&lanes));
+    how->comm->gentle = true; /* this process only serves; the worker needs the CPU */
     if (rc == NW_OK)
         rc = run_lanes(&lanes);
+    how->comm->gentle = false;
     if (rc == NW_OK)
         rc = conclude(&lanes);
     else if ((rc == NW_ENODEV || rc == NW_EUSAGE) && strcmp(how->plan->backend, "auto") == 0)

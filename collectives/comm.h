@@ -70,6 +70,9 @@ struct nw_comm_ops {
     /* Of backends whose buffers are not in host memory; NULL: they are, and everything is done when
      * its call returns. Callers use the nw_comm_… functions below. Not collective. */
 
+    /* Queue a meeting of all ranks on the stream: what is queued behind it starts at one time
+     * everywhere, whenever the hosts' queues were ready. */
+    nw_rc (*meet)(struct nw_comm *comm);
     /* The stream that calls are queued on, for gates and marks around them. Borrowed. */
     struct nw_stream *(*stream)(struct nw_comm *comm);
     /* The library's own estimate of a call that was made before, ns; NULL: it has none. Collective;
@@ -117,6 +120,9 @@ struct nw_comm {
     char features[64];           /* nw_record.features of what is measured with it */
     bool graphs;                 /* calls between two marks go as one graph of dev's */
     bool simulated;              /* a vendor's library is a double: no measurement of a machine */
+    /* Barriers and exchanges are waited for asleep: 0.1 ms later, and nobody else is kept from a
+     * CPU. Of those split from it, too. */
+    bool gentle;
     struct nw_findings findings; /* of opening it */
     uint64_t (*now_ns)(void);    /* a double's clock; NULL: nw_now_ns */
 };

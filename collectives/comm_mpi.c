@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/units.h"
 #include "collectives/comm.h"
@@ -275,9 +276,59 @@ static nw_rc mpi_swap(struct nw_comm *base, int peer, const void *send, void *re
     return NW_OK;
 }
 
+/* Open MPI's own waits never sleep; on hosts with more ranks than CPUs they keep the kernel's
+ * network threads from running, for which they wait. */
+static int wait_asleep(MPI_Request *request)
+{
+    const struct timespec pause = {.tv_nsec = 20000};
+    int done = 0;
+
+    for (;;) {
+        const int code = MPI_Test(request, &done, MPI_STATUS_IGNORE);
+
+        if (code != MPI_SUCCESS || done)
+            return code;
+        nanosleep(&pause, NULL);
+    }
+}
+
+static int all_gather_bytes(const struct mpi_comm *comm, const void *mine, const struct span *span,
+                            void *all)
+{
+    MPI_Request request;
+
+    if (!comm->base.gentle)
+        return MPI_Allgather(mine, span->count, span->type, all, span->count, span->type,
+                             comm->comm);
+    MPI_TRY(MPI_Iallgather(mine, span->count, span->type, all, span->count, span->type, comm->comm,
+                           &request));
+    return wait_asleep(&request);
+}
+
+static int broadcast_bytes(const struct mpi_comm *comm, void *data, const struct span *span,
+                           int root)
+{
+    MPI_Request request;
+
+    if (!comm->base.gentle)
+        return MPI_Bcast(data, span->count, span->type, root, comm->comm);
+    MPI_TRY(MPI_Ibcast(data, span->count, span->type, root, comm->comm, &request));
+    return wait_asleep(&request);
+}
+
+static int meet(const struct mpi_comm *comm)
+{
+    MPI_Request request;
+
+    if (!comm->base.gentle)
+        return MPI_Barrier(comm->comm);
+    MPI_TRY(MPI_Ibarrier(comm->comm, &request));
+    return wait_asleep(&request);
+}
+
 static nw_rc mpi_barrier(struct nw_comm *base)
 {
-    int code = MPI_Barrier(((struct mpi_comm *)base)->comm);
+    int code = meet((struct mpi_comm *)base);
     return code == MPI_SUCCESS ? NW_OK : fail(code, "barrier");
 }
 
@@ -286,8 +337,7 @@ static nw_rc mpi_exchange(struct nw_comm *base, const void *mine, uint64_t bytes
     struct span span;
     int code = span_open(bytes, &span);
     if (code == MPI_SUCCESS) {
-        code = MPI_Allgather(mine, span.count, span.type, all, span.count, span.type,
-                             ((struct mpi_comm *)base)->comm);
+        code = all_gather_bytes((struct mpi_comm *)base, mine, &span, all);
         span_close(&span);
     }
     return code == MPI_SUCCESS ? NW_OK : fail(code, "exchange between all ranks");
@@ -298,7 +348,7 @@ static nw_rc mpi_share(struct nw_comm *base, void *data, uint64_t bytes, int roo
     struct span span;
     int code = span_open(bytes, &span);
     if (code == MPI_SUCCESS) {
-        code = MPI_Bcast(data, span.count, span.type, root, ((struct mpi_comm *)base)->comm);
+        code = broadcast_bytes((struct mpi_comm *)base, data, &span, root);
         span_close(&span);
     }
     return code == MPI_SUCCESS ? NW_OK : fail(code, "sharing one rank's data");
@@ -405,7 +455,9 @@ static nw_rc mpi_split(struct nw_comm *base, int colour, struct nw_comm **comm_o
         *comm_out = NULL;
         return NW_OK;
     }
-    return wrap(handle, nw_mpi_kit_hold(comm->kit), comm_out);
+    NW_TRY(wrap(handle, nw_mpi_kit_hold(comm->kit), comm_out));
+    (*comm_out)->gentle = base->gentle;
+    return NW_OK;
 }
 
 static const struct nw_comm_ops mpi_ops = {

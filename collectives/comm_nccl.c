@@ -201,6 +201,7 @@ static const struct nw_comm_ops nccl_ops = {
     .end = nw_nccl_end,
     .close = nccl_close,
     .supports = nw_nccl_supports,
+    .meet = nw_nccl_meet,
     .stream = nw_nccl_stream,
     .expect = nw_nccl_expect,
     .finish = nw_nccl_finish,

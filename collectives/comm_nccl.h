@@ -39,6 +39,7 @@ struct nccl_gpu {
     struct nw_stream *stream;
     struct CUstream_st *handle;           /* of the stream */
     struct nccl_staging *pinned, *device; /* device: an address on the device */
+    float *met;                           /* on the device: rank_count + 1, of nw_nccl_meet */
     struct nccl_comm *comms;
     struct nccl_buffer *buffers;
     struct nw_err failed; /* of fill, check, put, get: the next finish reports it */
@@ -120,6 +121,7 @@ void nw_nccl_free(struct nw_comm *comm, void *buffer);
 
 /* comm_nccl_call.c */
 nw_rc nw_nccl_call(struct nw_comm *comm, const struct nw_call *call);
+nw_rc nw_nccl_meet(struct nw_comm *comm);
 nw_rc nw_nccl_swap(struct nw_comm *comm, int peer, const void *send, void *recv, uint64_t bytes);
 bool nw_nccl_supports(const struct nw_comm *comm, const struct nw_call *call);
 nw_rc nw_nccl_finish(struct nw_comm *comm, double timeout_ns);
