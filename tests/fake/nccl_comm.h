@@ -57,7 +57,7 @@ struct ncclComm {
     ncclConfig_t config;
     struct fk_segment *segment;
     size_t segment_bytes;
-    void *shm; /* FAKE_SHM; NULL: none */
+    void *shm;                         /* FAKE_SHM; NULL: none */
     const struct fk_lane *lane, *wire; /* wire: NULL on one host */
     uint64_t hosts[FK_MAX_RANKS];
     atomic_int state, aborted;      /* state: what ncclCommGetAsyncError says */
