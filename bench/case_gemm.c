@@ -14,7 +14,6 @@
 
 static const int32_t types[] = {NW_BFLOAT16, NW_HALF, NW_FLOAT8};
 #define TYPE_COUNT (sizeof types / sizeof *types)
-#define MARGIN_NS  20e9
 
 /* What a rank found out, for rank 0. */
 struct outcome {
@@ -86,10 +85,10 @@ static nw_rc first_product(struct gemm *gemm, nw_product_lane lane, int32_t dtyp
         gemm->mine.left_out = 1;
         snprintf(gemm->mine.why, sizeof gemm->mine.why, "%.500s", nw_last_error()->text);
         nw_clear_error();
-        return ops->wait(device->stream, MARGIN_NS);
+        return ops->wait(device->stream, nw_bench_margin_ns(gemm->bench));
     }
     NW_TRY(rc);
-    NW_TRY(ops->wait(device->stream, MARGIN_NS));
+    NW_TRY(ops->wait(device->stream, nw_bench_margin_ns(gemm->bench)));
     return check(gemm);
 }
 
@@ -103,7 +102,7 @@ static nw_rc load(struct gemm *gemm, nw_product_lane lane)
         return NW_OK;
     mine->burn = (struct nw_burn){
         .budget_ns = bench->plan->burn_ns,
-        .margin_ns = bench->plan->timeout_ns > 0 ? bench->plan->timeout_ns : MARGIN_NS,
+        .margin_ns = nw_bench_margin_ns(bench),
         .status = bench->events->status,
         .real_time = bench->comm->now_ns == NULL,
     };
@@ -117,7 +116,7 @@ static nw_rc load(struct gemm *gemm, nw_product_lane lane)
  * on the host, and the load lasts as long as the slowest GPU needs for it. */
 static void enter(const struct gemm *gemm, const char *title, const char *phase)
 {
-    const double limit_ns = 6 * MARGIN_NS + 4 * gemm->bench->plan->burn_ns;
+    const double limit_ns = 6 * nw_bench_margin_ns(gemm->bench) + 4 * gemm->bench->plan->burn_ns;
     char text[NW_BENCH_STATUS_TEXT];
 
     snprintf(text, sizeof text, "%s, %s", title, phase);

@@ -15,8 +15,7 @@
 #include "bench/product.h"
 #include "bench/work_coll.h"
 
-#define MARGIN_NS 20e9
-#define GATE_NS   10e9
+#define GATE_NS 10e9
 /* Collectives of one sample last so long: the start of the two streams, microseconds apart, must
  * not count. */
 #define WINDOW_NS   1e6
@@ -62,7 +61,7 @@ static nw_rc queue(struct overlap *overlap, unsigned what)
     if (what & COLL) {
         NW_TRY(ops->mark_set(stream, overlap->start));
         for (uint32_t i = 0; i < overlap->coll_calls; i++)
-            NW_TRY(overlap->work.work.call(&overlap->work.work, 0));
+            NW_TRY(nw_coll_work_queue(&overlap->work, 0));
         NW_TRY(ops->mark_set(stream, overlap->end));
     }
     if (what & PRODUCT) {
@@ -84,7 +83,7 @@ static nw_rc run(struct overlap *overlap, unsigned what, double *coll_ns, double
     nw_rc rc;
 
     nw_bench_status_deadline(overlap->bench->events->status,
-                             nw_now_ns() + (uint64_t)(6 * MARGIN_NS));
+                             nw_now_ns() + (uint64_t)(6 * nw_bench_margin_ns(overlap->bench)));
     if (what & COLL)
         NW_TRY(ops->gate_hold(stream, GATE_NS));
     rc = what & PRODUCT ? ops->gate_hold(device->stream, GATE_NS) : NW_OK;
@@ -96,9 +95,9 @@ static nw_rc run(struct overlap *overlap, unsigned what, double *coll_ns, double
     ops->gate_release(device->stream);
     NW_TRY(rc);
     if (what & COLL)
-        NW_TRY(nw_comm_finish(comm, MARGIN_NS));
+        NW_TRY(nw_comm_finish(comm, nw_bench_margin_ns(overlap->bench)));
     if (what & PRODUCT)
-        NW_TRY(ops->wait(device->stream, MARGIN_NS));
+        NW_TRY(ops->wait(device->stream, nw_bench_margin_ns(overlap->bench)));
     if (what & COLL)
         NW_TRY(ops->mark_elapsed(overlap->start, overlap->end, coll_ns));
     return what & PRODUCT ? ops->mark_elapsed(device->start, device->end, product_ns) : NW_OK;
@@ -163,7 +162,7 @@ static nw_rc verify(struct overlap *overlap, uint64_t round)
     NW_TRY(nw_product_spoil(&overlap->product));
     NW_TRY(run(overlap, COLL | PRODUCT, &ns[0], &ns[1]));
     mine = (double)overlap->work.work.check(&overlap->work.work, round, &first);
-    NW_TRY(nw_comm_finish(comm, MARGIN_NS));
+    NW_TRY(nw_comm_finish(comm, nw_bench_margin_ns(overlap->bench)));
     NW_TRY(nw_product_check(&overlap->product, &wrong_product, &first));
     mine += (double)wrong_product;
     all = calloc((size_t)comm->rank_count, sizeof *all);
@@ -297,7 +296,8 @@ static nw_rc measure(struct overlap *overlap, const char *title)
 
     bench->round += 2;
     overlap->wrong = 0;
-    nw_bench_status_write(bench->events->status, nw_now_ns() + (uint64_t)(6 * MARGIN_NS), title);
+    nw_bench_status_write(bench->events->status,
+                          nw_now_ns() + (uint64_t)(6 * nw_bench_margin_ns(bench)), title);
     NW_TRY(verify(overlap, round)); /* also connects */
     if (overlap->wrong == 0) {
         uint32_t calls[2];
@@ -384,7 +384,7 @@ static nw_rc open_product(struct overlap *overlap)
     NW_TRY(nw_product_operands(&overlap->product, (int32_t)type_of(overlap->bench)));
     /* Not behind a gate: the first product may load code. */
     NW_TRY(nw_product_queue(&overlap->product, overlap->lane));
-    return ops->wait(device->stream, MARGIN_NS);
+    return ops->wait(device->stream, nw_bench_margin_ns(overlap->bench));
 }
 
 static nw_rc walk(void *user)
@@ -395,7 +395,8 @@ static nw_rc walk(void *user)
 
     if (bench->dry)
         return walk_units(overlap);
-    nw_bench_status_write(bench->events->status, nw_now_ns() + (uint64_t)(6 * MARGIN_NS),
+    nw_bench_status_write(bench->events->status,
+                          nw_now_ns() + (uint64_t)(6 * nw_bench_margin_ns(bench)),
                           "overlap, getting ready");
     NW_TRY(nw_devices_open(bench, &overlap->devices));
     rc = nw_agree(bench->comm, open_product(overlap));

@@ -37,29 +37,19 @@ static bool next_piece(const struct nw_coll_work *work, uint64_t slot, struct cu
     return true;
 }
 
-static nw_rc call_pieces(const struct nw_work *base, uint64_t index)
+nw_rc nw_coll_work_queue(const struct nw_coll_work *work, uint64_t index)
 {
-    const struct nw_coll_work *work = (const struct nw_coll_work *)base;
     struct cursor at = {0};
     struct nw_call call;
 
     while (next_piece(work, index % work->slot_count, &at, &call))
         NW_TRY(work->comm->ops->call(work->comm, &call));
-    /* What stands behind a gate has been done without one before, the meeting too. */
-    return base->time != NULL && work->comm->ops->meet != NULL ? work->comm->ops->meet(work->comm)
-                                                               : NW_OK;
+    return NW_OK;
 }
 
 static nw_rc queue_pieces(void *user, uint64_t index)
 {
-    return call_pieces(user, index);
-}
-
-static nw_rc finish_pieces(void *user, double timeout_ns)
-{
-    const struct nw_coll_work *work = user;
-
-    return nw_comm_finish(work->comm, timeout_ns);
+    return nw_coll_work_queue(user, index);
 }
 
 static nw_rc meet(void *user)
@@ -67,6 +57,22 @@ static nw_rc meet(void *user)
     const struct nw_coll_work *work = user;
 
     return work->comm->ops->meet != NULL ? work->comm->ops->meet(work->comm) : NW_OK;
+}
+
+/* What stands behind a gate has been done without one before, the meeting too. */
+static nw_rc call_pieces(const struct nw_work *base, uint64_t index)
+{
+    struct nw_coll_work work = *(const struct nw_coll_work *)base;
+
+    NW_TRY(nw_coll_work_queue(&work, index));
+    return base->time != NULL ? meet(&work) : NW_OK;
+}
+
+static nw_rc finish_pieces(void *user, double timeout_ns)
+{
+    const struct nw_coll_work *work = user;
+
+    return nw_comm_finish(work->comm, timeout_ns);
 }
 
 static nw_rc time_pieces(const struct nw_work *base, uint64_t index, uint32_t calls, double *ns_out)

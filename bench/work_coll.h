@@ -22,6 +22,8 @@ struct nw_coll_work {
 struct nw_coll_work nw_coll_work_of(const struct nw_bench *bench, struct nw_comm *comm,
                                     const struct nw_call *call, uint64_t bytes,
                                     uint64_t piece_bytes);
+/* The index-th call alone, all its pieces. */
+nw_rc nw_coll_work_queue(const struct nw_coll_work *work, uint64_t index);
 /* Buffers that it needs; in place only the larger one. */
 void nw_coll_work_buffers(const struct nw_coll_work *work, uint64_t *send_bytes_out,
                           uint64_t *recv_bytes_out);
