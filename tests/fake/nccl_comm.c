@@ -165,9 +165,11 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
     comm->stuck = fk_fault_has(&faults, FK_FAULT_HANG);
     if (!comm->config.blocking)
         return is_quiet(comm) && !comm->stuck ? ncclSuccess : ncclInProgress;
+    atomic_fetch_add(&comm->ending, 1);
     while (comm->stuck && !atomic_load(&comm->aborted))
         fk_pause();
     wait_quiet(comm);
+    atomic_fetch_sub(&comm->ending, 1);
     return ncclSuccess;
 }
 #endif
@@ -196,6 +198,8 @@ ncclResult_t ncclCommAbort(ncclComm_t comm)
     const ncclComm_t child = atomic_load(&comm->child);
     if (child)
         atomic_store(&child->aborted, 1);
+    while (atomic_load(&comm->ending) > 0)
+        fk_pause();
     end(comm);
     return ncclSuccess;
 }

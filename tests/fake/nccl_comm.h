@@ -60,6 +60,7 @@ struct ncclComm {
     void *shm;                         /* FAKE_SHM; NULL: none */
     const struct fk_lane *lane, *wire; /* wire: NULL on one host */
     uint64_t hosts[FK_MAX_RANKS];
+    atomic_int ending;              /* threads in ncclCommFinalize: an abort lets them go first */
     atomic_int state, aborted;      /* state: what ncclCommGetAsyncError says */
     bool finalized, revoked, stuck; /* stuck: in its end, until it is aborted */
     atomic_int busy;        /* non-blocking: how many more looks find the last call in progress */
