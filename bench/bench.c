@@ -12,9 +12,12 @@
 #include "bench/case.h"
 
 const struct nw_case nw_cases[] = {
-    {.name = "coll", .title = "a collective over all ranks", .run = nw_case_coll},
+    {.name = "coll", .title = "a collective over all ranks", .run = nw_case_coll, .of_plan = true},
     {.name = "pairs", .title = "every two ranks", .run = nw_case_pairs},
-    {.name = "scaling", .title = "one host against all hosts", .run = nw_case_scaling},
+    {.name = "scaling",
+     .title = "one host against all hosts",
+     .run = nw_case_scaling,
+     .of_plan = true},
     {"h2d", "from host memory to a GPU", nw_case_h2d, .of_device = true, .needs_gpu = true},
     {"d2h", "from a GPU to host memory", nw_case_d2h, .of_device = true, .needs_gpu = true},
     {"d2d", "a GPU's own memory", nw_case_d2d, .of_device = true, .needs_gpu = true},
@@ -421,7 +424,7 @@ static nw_rc hand_out_context(struct nw_bench *bench)
     nw_context_init(&context);
     nw_bench_status_write(bench->events->status, nw_now_ns() + (uint64_t)MARGIN_NS * 3,
                           "looking at the hosts");
-    NW_TRY(nw_env_gather(bench->plan, bench->comm, bench->events->version, &context));
+    NW_TRY(nw_bench_describe(bench->plan, bench->comm, bench->events->version, &context));
     if (bench->comm->rank == 0 && bench->events->on_context != NULL)
         keep_failure(bench, bench->events->on_context(bench->events->user, &context));
     nw_context_free(&context);
@@ -479,22 +482,21 @@ nw_rc nw_bench_run(const struct nw_plan *plan, struct nw_comm *comm,
     return rc;
 }
 
-bool nw_bench_cases_again(const struct nw_plan *plan, char *names_out, size_t size)
+bool nw_bench_cases_of(const struct nw_plan *plan, bool first, bool one_collective, char *names_out,
+                       size_t size)
 {
     size_t length = 0;
 
     names_out[0] = '\0';
-    for (size_t i = 0; i < nw_case_count; i++)
-        if (plan->cases & 1u << i && !nw_cases[i].of_device && length < size)
-            length += (size_t)snprintf(names_out + length, size - length, "%s%s",
-                                       length > 0 ? "," : "", nw_cases[i].name);
-    return length > 0;
-}
+    for (size_t i = 0; i < nw_case_count; i++) {
+        const struct nw_case *row = &nw_cases[i];
+        const bool fits = row->of_device ? first : row->of_plan || !one_collective;
 
-nw_rc nw_bench_describe(const struct nw_plan *plan, struct nw_comm *comm, const char *version,
-                        struct nw_context *context_out)
-{
-    return nw_env_gather(plan, comm, version, context_out);
+        if (plan->cases & 1u << i && fits && length < size)
+            length += (size_t)snprintf(names_out + length, size - length, "%s%s",
+                                       length > 0 ? "," : "", row->name);
+    }
+    return length > 0;
 }
 
 bool nw_bench_is_broken(nw_rc rc)

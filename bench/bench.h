@@ -44,10 +44,14 @@ nw_rc nw_bench_run(const struct nw_plan *plan, struct nw_comm *comm,
  * end the job. */
 bool nw_bench_is_broken(nw_rc rc);
 
-/* What of the plan depends on the lane, as names with commas between them; false: nothing. */
-bool nw_bench_cases_again(const struct nw_plan *plan, char *names_out, size_t size);
+/* What of the plan a lane measures, as names with commas between them; false: nothing. `first`:
+ * also what is the same in all lanes. `one_collective`: its algorithm exists for one only, so cases
+ * that choose collectives themselves are not for it. */
+bool nw_bench_cases_of(const struct nw_plan *plan, bool first, bool one_collective, char *names_out,
+                       size_t size);
 
-/* The circumstances of a run that measured nothing. Collective; complete on rank 0. */
+/* The circumstances of a run. Collective; complete on rank 0, elsewhere only what the rank itself
+ * knows. */
 nw_rc nw_bench_describe(const struct nw_plan *plan, struct nw_comm *comm, const char *version,
                         struct nw_context *context_out);
 /* The allow-listed variables of this process; the caller's. */

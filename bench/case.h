@@ -36,6 +36,7 @@ struct nw_bench {
 struct nw_case {
     const char *name, *title;
     nw_rc (*run)(struct nw_bench *bench);
+    bool of_plan;   /* of the collectives that the plan names, and no others */
     bool of_device; /* what one GPU or two do without a communicator: the same in all lanes */
     bool needs_gpu; /* left out where the run measures host memory */
     bool no_graphs; /* its calls are not captured (nw_comm.graphs) */
@@ -93,9 +94,6 @@ struct nw_gated nw_bench_gate(const struct nw_bench *bench, uint64_t bytes, uint
  * `count` counts the plan's buffers anew. NW_EUSAGE: nothing fits, or not into the host's memory.
  */
 nw_rc nw_bench_fit(struct nw_bench *bench, nw_rc (*count)(struct nw_bench *bench));
-/* The context of the run; complete on rank 0, elsewhere only what the rank itself knows. */
-nw_rc nw_env_gather(const struct nw_plan *plan, struct nw_comm *comm, const char *version,
-                    struct nw_context *context_out);
 /* Allow-listed, none of the launcher's own, nothing that looks like a secret. */
 bool nw_env_is_recorded(const char *variable_name);
 /* RAM that this process may still take, in bytes; 0: unknown. */

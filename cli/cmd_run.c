@@ -246,7 +246,7 @@ static nw_rc measure(struct session *session, struct nw_comm *comm)
     return nw_cli_measure(&(struct nw_cli_measure){.plan = &session->options.plan,
                                                    .comm = comm,
                                                    .events = &events,
-                                                   .further_cases = "coll"},
+                                                   .further_case = "coll"},
                           &session->lane_broke);
 }
 

@@ -203,20 +203,31 @@ static nw_rc on_event(void *user, unsigned kind, const json_t *json)
 /* ---- a lane -------------------------------------------------------------------------------------
  */
 
+static bool is_in(const char *list, const char *name)
+{
+    const size_t length = strlen(name);
+
+    for (const char *at = list; at != NULL;
+         at = strchr(at, ',') != NULL ? strchr(at, ',') + 1 : NULL)
+        if (strncmp(at, name, length) == 0 && (at[length] == ',' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
 /* What of the plan the lane measures: the device's own cases once, what its algorithm has. */
 static nw_rc plan_of(const struct lanes *lanes, const struct nw_lane *lane, char *cases,
                      size_t size, struct nw_plan *plan_out)
 {
+    const char *further = lanes->how->further_case;
+
     *plan_out = *lanes->how->plan;
     plan_out->lanes_text = NULL;
+    if (!nw_bench_cases_of(lanes->how->plan, lanes->number == 1, lane->only != NULL, cases, size))
+        return nw_fail(NW_ENOTSUP, "nothing of the plan depends on this lane");
+    plan_out->cases_text =
+        lanes->number > 1 && further != NULL && is_in(cases, further) ? further : cases;
     if (lane->only != NULL)
         plan_out->collectives_text = lane->only;
-    if (lanes->number > 1) {
-        if (!nw_bench_cases_again(lanes->how->plan, cases, size))
-            return nw_fail(NW_ENOTSUP, "nothing of the plan depends on the lane");
-        plan_out->cases_text =
-            lanes->how->further_cases != NULL ? lanes->how->further_cases : cases;
-    }
     return NW_OK;
 }
 
@@ -295,6 +306,24 @@ static nw_rc run_lane(struct lanes *lanes, const struct nw_lane *lane)
     return clear_away(lanes, began);
 }
 
+/* Nothing there that the plan asks for and that can be measured: all ranks know why. */
+static nw_rc tell_empty(struct lanes *lanes, const struct nw_lane *lane)
+{
+    struct nw_findings list = {0};
+    char why[sizeof nw_last_error()->text], where[32];
+    nw_rc rc = NW_OK;
+
+    snprintf(why, sizeof why, "%s", nw_last_error()->text);
+    snprintf(where, sizeof where, "lane %s", lane->name);
+    if (lanes->how->comm->rank == 0) {
+        rc = nw_findings_add(&list, NW_FINDING_INFO, "lane-empty", where, NULL, "%s", why);
+        if (rc == NW_OK)
+            rc = hand_out_finding(lanes, &list.items[0]);
+        nw_findings_free(&list);
+    }
+    return nw_agree(lanes->how->comm, rc);
+}
+
 static nw_rc run_lanes(struct lanes *lanes)
 {
     const struct nw_plan *plan = lanes->how->plan;
@@ -307,8 +336,9 @@ static nw_rc run_lanes(struct lanes *lanes)
             continue;
         lanes->number++;
         rc = run_lane(lanes, plan->lanes[i]);
-        if (rc != NW_OK && rc != NW_ENOTSUP) /* ENOTSUP: nothing there that can be measured */
-            return rc;
+        if (rc == NW_ENOTSUP)
+            rc = tell_empty(lanes, plan->lanes[i]);
+        NW_TRY(rc);
     }
     return NW_OK;
 }

@@ -17,7 +17,7 @@ struct nw_cli_measure {
     const struct nw_plan *plan; /* backend mpi, nccl or auto */
     struct nw_comm *comm;
     const struct nw_bench_events *events; /* as of nw_bench_run */
-    const char *further_cases;            /* of the lanes behind the first; NULL: the plan's */
+    const char *further_case; /* where the plan has it, the only one of lanes behind the first */
 };
 
 /* As nw_bench_run. `lane_broke_out`: a lane is missing; exit code 4. */

@@ -29,6 +29,7 @@ struct nccl_about {
 struct nccl_staging {
     struct nw_oracle_table table;
     struct nw_verdict verdict;
+    float met; /* of nw_nccl_meet */
 };
 
 /* A rank's GPU: of the first communicator and those split from it. One stream for all. */
@@ -39,7 +40,6 @@ struct nccl_gpu {
     struct nw_stream *stream;
     struct CUstream_st *handle;           /* of the stream */
     struct nccl_staging *pinned, *device; /* device: an address on the device */
-    float *met;                           /* on the device: rank_count + 1, of nw_nccl_meet */
     struct nccl_comm *comms;
     struct nccl_buffer *buffers;
     struct nw_err failed; /* of fill, check, put, get: the next finish reports it */

@@ -287,16 +287,17 @@ struct nw_stream *nw_nccl_stream(struct nw_comm *base)
     return ((struct nccl_comm *)base)->gpu->stream;
 }
 
-/* Every rank's part of a reduce-scatter needs all ranks. Of its sums nothing is made. */
+/* An all-reduce of one element: the one collective that exists in every algorithm, since NCCL_ALGO
+ * makes NCCL refuse (from 2.24) what the algorithm named has not. Of the sum nothing is made. */
 nw_rc nw_nccl_meet(struct nw_comm *base)
 {
     struct nccl_comm *comm = (struct nccl_comm *)base;
     struct nccl_gpu *gpu = comm->gpu;
+    float *met = &gpu->device->met;
 
     NW_TRY(enter(comm));
-    return nw_nccl_settle(comm,
-                          gpu->nccl->reduce_scatter(gpu->met + 1, gpu->met, 1, NW_NCCL_FLOAT32,
-                                                    NW_NCCL_SUM, comm->handle, gpu->handle));
+    return nw_nccl_settle(comm, gpu->nccl->all_reduce(met, met, 1, NW_NCCL_FLOAT32, NW_NCCL_SUM,
+                                                      comm->handle, gpu->handle));
 }
 
 nw_rc nw_nccl_swap(struct nw_comm *base, int peer, const void *send, void *recv, uint64_t bytes)

@@ -71,9 +71,8 @@ static void describe(struct nccl_gpu *gpu)
     read_driver(gpu);
 }
 
-static nw_rc open_stream(struct nccl_gpu *gpu, int rank_count)
+static nw_rc open_stream(struct nccl_gpu *gpu)
 {
-    const uint64_t met_bytes = ((uint64_t)rank_count + 1) * sizeof *gpu->met;
     struct nw_dev *dev = gpu->dev;
     void *pinned, *device, *handle;
 
@@ -82,9 +81,8 @@ static nw_rc open_stream(struct nccl_gpu *gpu, int rank_count)
     gpu->handle = handle;
     NW_TRY(dev->ops->alloc(dev, NW_SPACE_PINNED, sizeof *gpu->pinned, &pinned));
     gpu->pinned = pinned;
-    NW_TRY(dev->ops->alloc(dev, NW_SPACE_DEVICE, sizeof *gpu->device + met_bytes, &device));
+    NW_TRY(dev->ops->alloc(dev, NW_SPACE_DEVICE, sizeof *gpu->device, &device));
     gpu->device = device;
-    gpu->met = (float *)(gpu->device + 1);
     return NW_OK;
 }
 
@@ -108,7 +106,7 @@ static nw_rc open_alone(const struct nw_comm *comm, struct nccl_gpu *gpu)
                        gpu->dev->simulated ? gpu->dev->library_path : gpu->nccl->path,
                        gpu->dev->simulated ? gpu->nccl->path : gpu->dev->library_path);
     describe(gpu);
-    NW_TRY(open_stream(gpu, comm->rank_count));
+    NW_TRY(open_stream(gpu));
     about->can = nw_nccl_can(gpu);
     return NW_OK;
 }
