@@ -405,7 +405,7 @@ static nw_rc read_topology(struct nw_comm *comm, struct nw_topo **topo_out)
 }
 
 nw_rc nw_bench_describe(const struct nw_plan *plan, struct nw_comm *comm, const char *version,
-                    struct nw_context *context_out)
+                        struct nw_context *context_out)
 {
     struct nw_context context;
     struct nw_topo *topo = NULL;

@@ -19,7 +19,8 @@ struct nw_gated {
     struct nw_stream *stream;    /* NULL: this rank has nothing to do but the barrier */
     struct nw_mark *start, *end; /* the caller's, of `dev` */
     /* Queue, behind the gate and before the first mark, what makes all ranks' streams start
-     * together: hosts leave a barrier some 10 us apart, more over a network. NULL: nothing is
+     * together: hosts
+     * leave a barrier apart from each other. NULL: nothing is
      * shared. */
     nw_rc (*meet)(void *user);
     /* Queue the index-th call on `stream` (and on streams that follow `start` and that `stream`

@@ -289,11 +289,12 @@ int nw_cmd_bench(int argc, char **argv)
 {
     struct session session = {.rc = NW_OK};
     struct nw_cli cli = {
-        .doc = "Measure collectives, pairs and scaling between the ranks of an mpirun: verified, "
+        .doc = "Measure collectives, pairs, scaling and GPUs between the ranks of an mpirun: "
+               "verified, "
                "sampled until the 95 % interval is narrow, the slowest rank's time.\v"
                "Letters are nccl-tests' where it has them. Without -J and --out there is only the "
                "table. Exit codes: 0, 1 wrong data, 2 bad input, 3 nothing could be measured, 4 a "
-               "rank died or hung (what was finished is in the file).",
+               "rank or a lane died or hung (what was finished is in the file).",
         .rows = nw_plan_rows,
         .row_count = nw_plan_row_count,
         .target = &session.plan,

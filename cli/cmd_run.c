@@ -336,14 +336,15 @@ int nw_cmd_run(int argc, char **argv)
     struct nw_option rows[ROWS_MAX];
     struct session session = {.began_ns = nw_now_ns()};
     struct nw_cli cli = {
-        .doc = "Measure between the ranks of an mpirun, hold the result against a quote, predict a "
-               "training "
-               "step and decide whether a second node pays.\v"
-               "Writes DIR/results.jsonl (every record as it is measured) and DIR/report.txt (the "
-               "screen); "
-               "without --out, DIR is nodeworth-DATE-TIME here. Exit codes: 0 pass, 1 a claim is "
-               "short or data "
-               "is wrong, 2 bad input, 3 nothing could be measured, 4 a rank died or hung.",
+        .doc =
+            "Measure between the ranks of an mpirun, hold the result against a quote, predict a "
+            "training "
+            "step and decide whether a second node pays.\v"
+            "Writes DIR/results.jsonl (every record as it is measured) and DIR/report.txt (the "
+            "screen); "
+            "without --out, DIR is nodeworth-DATE-TIME here. Exit codes: 0 pass, 1 a claim is "
+            "short or data "
+            "is wrong, 2 bad input, 3 nothing could be measured, 4 a rank or a lane died or hung.",
         .rows = rows,
         .row_count = build_rows(rows),
         .target = &session.options,

@@ -250,10 +250,9 @@ static nw_rc serve(struct process *process, struct nw_relay_end *end_out)
     NW_TRY(nw_relay_serve(process->how->comm, &client, end_out));
     error = *nw_last_error();
     (void)reap(process, &status);
-    return end_out->rc == NW_OK
-               ? NW_OK
-               : (nw_fail_at(error.rc, error.lib, error.lib_code, error.where, "%s", error.text),
-                  NW_OK);
+    if (end_out->rc != NW_OK) /* the end's words stay the last ones */
+        (void)nw_fail_at(error.rc, error.lib, error.lib_code, error.where, "%s", error.text);
+    return NW_OK;
 }
 
 nw_rc nw_lane_process_run(const struct nw_lane_process *how, struct nw_relay_end *end_out)

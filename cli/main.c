@@ -12,7 +12,7 @@ static const struct nw_command nw_commands[] = {
      nw_cmd_run},
     {"topo", "what this machine is: packages, NUMA, memory, PCI tree, GPUs, NICs, disks",
      nw_cmd_topo},
-    {"bench", "measure collectives, pairs and scaling between the ranks of an mpirun",
+    {"bench", "measure collectives, pairs, scaling and GPUs between the ranks of an mpirun",
      nw_cmd_bench},
     {"import", "read logs of other tools (nccl-tests, rccl-tests)", nw_cmd_import},
     {"quote", "write or check a vendor's quote file", nw_cmd_quote},

@@ -1,7 +1,6 @@
 /* A worker: one lane, in a process of its own. */
 #include "cli/worker.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -110,7 +110,6 @@ static nw_rc take_message(struct relay_serve *serve)
     }
 }
 
-/* Until the worker has said something for the next round, or is given up. */
 static int wait_ms(const struct relay_serve *serve, uint64_t began_ns)
 {
     const uint64_t since_ns = nw_now_ns() - began_ns;
@@ -138,6 +137,7 @@ static void look_at_worker(struct relay_serve *serve, bool urgent)
         bury(serve, FINE, nw_fail(NW_EPEER, "given up with the others"));
 }
 
+/* Until the worker has said something for the next round, or is given up. */
 static void listen_to_worker(struct relay_serve *serve)
 {
     const struct nw_relay_client *client = serve->client;
@@ -149,8 +149,12 @@ static void listen_to_worker(struct relay_serve *serve)
         const int wait = wait_ms(serve, began_ns);
 
         if (poll(&poll_fd, 1, wait) > 0) {
-            if (take_message(serve) != NW_OK)
+            const nw_rc rc = take_message(serve);
+
+            if (rc == NW_EPEER)
                 bury(serve, DIED, client->lost(client->user));
+            else if (rc != NW_OK)
+                bury(serve, FAILED, rc);
             continue;
         }
         if (alarmed_ns == 0 && is_alarmed(serve))
@@ -302,6 +306,7 @@ nw_rc nw_relay_greet(int fd, const struct nw_comm *comm, const char *text)
     const struct nw_wire_head head = {.kind = NW_WIRE_GREETING};
     const struct nw_wire_world world = {
         .rank = comm->rank, .rank_count = comm->rank_count, .text_bytes = strlen(text)};
+
     NW_TRY(nw_wire_send(fd, &head, NULL));
     NW_TRY(nw_wire_write(fd, &world, sizeof world));
     for (int rank = 0; rank < comm->rank_count; rank++) {
