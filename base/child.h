@@ -9,7 +9,8 @@
  *     …
  *     if (nw_child_ended(pid, &status)) nw_child_fate(text, sizeof text, status);
  *
- * In the child, first of all: nw_child_settle(2, parent).
+ * In the child, first of all: nw_child_settle(2), then compare getppid() with what the parent says
+ * it is: it may have died before.
  */
 #ifndef NW_BASE_CHILD_H
 #define NW_BASE_CHILD_H
@@ -36,9 +37,8 @@ void nw_child_free_environment(char **environment); /* accepts NULL */
  * standard output is ours for messages, since some libraries write there. */
 nw_rc nw_child_start(char *const *arguments, char *const *environment, const int *descriptors,
                      size_t descriptor_count, pid_t *pid_out);
-/* In the child: die with the parent, keep no descriptor of its but the `descriptor_count` given.
- * NW_EPEER: the parent is not `parent` (0: any), it has died already. */
-nw_rc nw_child_settle(size_t descriptor_count, pid_t parent);
+/* In the child: die with the parent, keep no descriptor of its but the `descriptor_count` given. */
+void nw_child_settle(size_t descriptor_count);
 
 /* True once, when it has ended. Does not wait. */
 bool nw_child_ended(pid_t pid, int *status_out);

@@ -153,7 +153,7 @@ static nw_rc take_finding(struct lanes *lanes, const json_t *json)
     struct nw_findings list = {0};
     nw_rc rc;
 
-    NW_TRY(nw_worker_finding_from_json(json, &list));
+    NW_TRY(nw_finding_from_json(json, "worker", &list));
     rc = hand_out_finding(lanes, &list.items[0]);
     nw_findings_free(&list);
     return rc;

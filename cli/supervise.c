@@ -69,9 +69,7 @@ static int ended(const struct watch *watch, int status)
     }
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
-    snprintf(text, sizeof text, "killed by signal %d (%s)", WTERMSIG(status),
-             strsignal(WTERMSIG(status)));
-    speak(watch, text);
+    speak(watch, nw_child_fate(text, sizeof text, status));
     return EXIT_BROKEN;
 }
 

@@ -168,38 +168,13 @@ static nw_rc on_record(void *user, const struct nw_record *record, bool kept)
     return send_json(kept ? NW_WORKER_KEPT : NW_WORKER_RECORD, json);
 }
 
-json_t *nw_worker_finding_to_json(const struct nw_finding *finding)
-{
-    json_t *json = json_object();
-
-    if (nw_json_set_int(json, "severity", (int64_t)finding->severity) != NW_OK ||
-        nw_json_set_text(json, "code", finding->code) != NW_OK ||
-        nw_json_set_text(json, "where", finding->where) != NW_OK ||
-        nw_json_set_text(json, "text", finding->text) != NW_OK ||
-        nw_json_set_text(json, "remedy", finding->remedy) != NW_OK) {
-        json_decref(json);
-        return NULL;
-    }
-    return json;
-}
-
-nw_rc nw_worker_finding_from_json(const json_t *json, struct nw_findings *list)
-{
-    const char *code = "", *where = "", *text = "", *remedy = NULL;
-    int severity = 0;
-
-    NW_TRY(nw_json_get_int(json, "finding", "severity", true, &severity));
-    NW_TRY(nw_json_get_text(json, "finding", "code", true, &code));
-    NW_TRY(nw_json_get_text(json, "finding", "where", false, &where));
-    NW_TRY(nw_json_get_text(json, "finding", "text", true, &text));
-    NW_TRY(nw_json_get_text(json, "finding", "remedy", false, &remedy));
-    return nw_findings_add(list, (nw_severity)severity, code, where, remedy, "%s", text);
-}
-
 static nw_rc on_finding(void *user, const struct nw_finding *finding)
 {
+    json_t *json;
+
     (void)user;
-    return send_json(NW_WORKER_FINDING, nw_worker_finding_to_json(finding));
+    NW_TRY(nw_finding_to_json(finding, &json));
+    return send_json(NW_WORKER_FINDING, json);
 }
 
 static void on_progress(void *user, const struct nw_bench_progress *progress)
@@ -339,10 +314,9 @@ int nw_cmd_worker(int argc, char **argv)
     (void)argc, (void)argv;
     prctl(PR_SET_NAME, "nw-worker"); /* else "exe", of /proc/self/exe */
     rc = map_shared(&worker);
-    if (rc == NW_OK)
-        rc = nw_child_settle(NW_WORKER_FD_COUNT, 0);
     if (rc != NW_OK)
         return nw_cli_fail(rc);
+    nw_child_settle(NW_WORKER_FD_COUNT);
     rc = run_lane(&worker);
     if (nw_relay_end(NW_WORKER_SOCKET, rc) != NW_OK)
         return nw_rc_exit_code(NW_EPEER);

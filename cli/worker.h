@@ -34,9 +34,6 @@ enum nw_worker_event { /* of the relay */
 nw_rc nw_worker_order_write(const struct nw_plan *plan, const char *lane,
                             const struct nw_record *done, size_t done_count, char **text_out);
 
-json_t *nw_worker_finding_to_json(const struct nw_finding *finding); /* NULL: no memory */
-nw_rc nw_worker_finding_from_json(const json_t *json, struct nw_findings *list);
-
 /* `nodeworth worker`: started by lanes.c, not by people. */
 int nw_cmd_worker(int argc, char **argv);
 

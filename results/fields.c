@@ -1,4 +1,5 @@
 #include "results/fields.h"
+#include "results/results.h"
 
 #include <limits.h>
 #include <math.h>
@@ -185,7 +186,7 @@ void nw_findings_write(struct nw_text *text, const struct nw_findings *list)
     nw_text_put(text, "]");
 }
 
-nw_rc nw_finding_read(const json_t *object, const char *what, struct nw_findings *list)
+nw_rc nw_finding_from_json(const json_t *object, const char *what, struct nw_findings *list)
 {
     static const nw_severity all[] = {NW_FINDING_INFO, NW_FINDING_WARN, NW_FINDING_FAIL};
     const char *severity = NULL, *code = NULL, *where = NULL, *text = NULL, *remedy = NULL;
@@ -209,7 +210,7 @@ nw_rc nw_findings_read(const json_t *array, const char *what, struct nw_findings
     if (!json_is_array(array))
         return nw_fail(NW_EUSAGE, "%s: \"warnings\" is not an array", what);
     for (size_t i = 0; i < json_array_size(array); i++)
-        NW_TRY(nw_finding_read(json_array_get(array, i), what, list));
+        NW_TRY(nw_finding_from_json(json_array_get(array, i), what, list));
     return NW_OK;
 }
 
@@ -224,6 +225,19 @@ nw_rc nw_text_to_json(const struct nw_text *text, json_t **json_out)
         return nw_fail_lib(NW_ELIB, "jansson", 0, "a results line cannot be built: %s", error.text);
     *json_out = json;
     return NW_OK;
+}
+
+nw_rc nw_finding_to_json(const struct nw_finding *finding, json_t **json_out)
+{
+    struct nw_text text = {0};
+
+    nw_text_put(&text, "{");
+    nw_finding_write(&text, finding);
+    nw_text_put(&text, "}");
+    const nw_rc rc = nw_text_to_json(&text, json_out);
+
+    nw_text_free(&text);
+    return rc;
 }
 
 nw_rc nw_line_kind(const json_t *line, const char *what, const char **kind_out)

@@ -235,7 +235,7 @@ static nw_rc read_finding_line(const struct reader *reader, const json_t *json, 
                                struct nw_run *run)
 {
     (void)reader;
-    return nw_finding_read(json, what, &run->context.findings);
+    return nw_finding_from_json(json, what, &run->context.findings);
 }
 
 static nw_rc read_end_line(const struct reader *reader, const json_t *json, const char *what,
