@@ -156,6 +156,24 @@ static void queued_coll(struct fk_op *work)
     fk_turn_take(op->comm, op->coll, &op->turn, &op->faults);
 }
 
+/* An algorithm that NCCL_ALGO names for all collectives and that this one has not: NCCL falls back
+ * up to 2.23, and refuses from 2.24 on (src/enqueue.cc). */
+static bool has_algorithm(const struct fk_coll_op *op)
+{
+    static const struct {
+        const char *lane;
+        unsigned colls;
+    } rows[] = {
+        {"tree", 1u << FK_ALL_REDUCE},
+        {"nvls", 1u << FK_ALL_REDUCE | 1u << FK_ALL_GATHER | 1u << FK_REDUCE_SCATTER},
+    };
+
+    for (size_t i = 0; FAKE_NCCL_VERSION >= 22403 && i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(op->comm->lane->name, rows[i].lane) == 0)
+            return rows[i].colls >> op->coll & 1;
+    return true;
+}
+
 ncclResult_t fk_nccl_push_coll(struct fk_coll_op *op, struct CUstream_st *stream)
 {
     ncclComm_t comm = op->comm;
@@ -163,6 +181,11 @@ ncclResult_t fk_nccl_push_coll(struct fk_coll_op *op, struct CUstream_st *stream
                                                  comm->calls[op->coll] + 1, comm->all_calls + 1);
     if (op->coll == FK_ALL_REDUCE && comm->lane->refuse[0])
         return fk_nccl_fail(comm, ncclInvalidUsage, "%s", comm->lane->refuse);
+    if (!has_algorithm(op))
+        return fk_nccl_fail(comm, ncclInvalidUsage,
+                            "simulated: no algorithm/protocol available for function %s with "
+                            "NCCL_ALGO as it was set",
+                            fk_coll_names[op->coll]);
     if (fk_fault_has(&faults, FK_FAULT_ERROR) || fk_fault_has(&faults, FK_FAULT_OOM)) {
         pthread_mutex_lock(&comm->lock);
         comm->calls[op->coll]++;
