@@ -1,5 +1,6 @@
 #include "base/finding.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ static void free_item(struct nw_finding *item)
     free(item->where);
     free(item->text);
     free(item->remedy);
+    free(item->effect);
 }
 
 static nw_rc no_memory(void)
@@ -51,6 +53,8 @@ static nw_rc append_texts(struct nw_findings *list, nw_severity severity, const 
         .where = strdup(where != NULL ? where : ""),
         .text = strdup(text),
         .remedy = remedy != NULL ? strdup(remedy) : NULL,
+        .lost_bytes_per_s = NAN,
+        .step_ns = NAN,
     };
 
     if (item.code == NULL || item.where == NULL || item.text == NULL ||
@@ -78,6 +82,34 @@ nw_rc nw_findings_add(struct nw_findings *list, nw_severity severity, const char
     return rc;
 }
 
+nw_rc nw_findings_effect(struct nw_findings *list, double lost_bytes_per_s, const char *format, ...)
+{
+    struct nw_finding *item = list->count > 0 ? &list->items[list->count - 1] : NULL;
+    char *text;
+    va_list arguments;
+
+    if (item == NULL)
+        return NW_OK;
+    va_start(arguments, format);
+    const int length = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (length < 0)
+        return no_memory();
+    free(item->effect);
+    item->effect = text;
+    item->lost_bytes_per_s = lost_bytes_per_s;
+    return NW_OK;
+}
+
+/* What append_texts does not set. */
+static nw_rc copy_effect(struct nw_finding *to, const struct nw_finding *from)
+{
+    to->lost_bytes_per_s = from->lost_bytes_per_s;
+    to->step_ns = from->step_ns;
+    to->effect = from->effect != NULL ? strdup(from->effect) : NULL;
+    return from->effect == NULL || to->effect != NULL ? NW_OK : no_memory();
+}
+
 nw_rc nw_findings_copy(struct nw_findings *to, const struct nw_findings *from)
 {
     const size_t before = to->count;
@@ -85,9 +117,11 @@ nw_rc nw_findings_copy(struct nw_findings *to, const struct nw_findings *from)
 
     for (size_t i = 0; i < count; i++) {
         const struct nw_finding *item = &from->items[i];
-        const nw_rc rc =
+        nw_rc rc =
             append_texts(to, item->severity, item->code, item->where, item->remedy, item->text);
 
+        if (rc == NW_OK) /* appending may have moved `from`'s items, when it is `to` */
+            rc = copy_effect(&to->items[to->count - 1], &from->items[i]);
         if (rc != NW_OK) {
             while (to->count > before)
                 free_item(&to->items[--to->count]);

@@ -17,7 +17,7 @@
 
 #include "bench/case.h"
 #include "bench/gated.h"
-#include "kernels/nvml_api.h"
+#include "topo/nvml_api.h"
 #include "kernels/pattern.h"
 
 /* Patterns are made of, and compared in, words of 8 bytes: sizes are multiples of it. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/nvml_api.h"
+#include "topo/nvml_api.h"
 
 static int by_value(const void *a, const void *b)
 {

@@ -3,7 +3,7 @@
 #define NW_BENCH_GPU_WATCH_H
 
 #include "bench/record.h"
-#include "kernels/nvml_api.h"
+#include "topo/nvml_api.h"
 
 /* Now. Everything unknown where `nvml` is NULL or does not answer. */
 struct nw_gpu_state nw_gpu_look(struct nw_nvml *nvml, int index);

@@ -22,7 +22,7 @@ struct nw_gpu_state {
     double sm_clock_hz, sm_max_clock_hz;
     double power_w, power_limit_w;
     double temperature_c;
-    int64_t throttle; /* bits of NW_THROTTLE_MAP (kernels/nvml_api.h) */
+    int64_t throttle; /* bits of NW_THROTTLE_MAP (topo/nvml_api.h) */
 };
 
 typedef enum {                    /* why sampling stopped */

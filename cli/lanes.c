@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/finding_json.h"
 #include "base/json.h"
 #include "base/units.h"
 #include "bench/agree.h"

@@ -9,6 +9,7 @@
 
 #include "base/child.h"
 #include "base/clock.h"
+#include "base/finding_json.h"
 #include "base/json.h"
 #include "cli/cli.h"
 #include "collectives/relay.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "collectives/comm_nccl.h"
-#include "kernels/nvml_api.h"
+#include "topo/nvml_api.h"
 
 /* Ranks that share a GPU: NCCL refuses them, unless it is told that each is a host of its own (all
  * versions) or that it may be so (since 2.30.3). For trying out only: their kernels take turns. */

@@ -8,7 +8,7 @@
 #include "collectives/comm.h"
 #ifdef NW_HAVE_NCCL
 #include "collectives/nccl_api.h"
-#include "kernels/nvml_api.h"
+#include "topo/nvml_api.h"
 #endif
 
 #define NVLS_SINCE 21701 /* NCCL 2.17.1: first with NVLink SHARP (release notes) */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/library.h"
+#include "base/library.h"
 
 #define FILE_NAME "libnccl.so.2"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "kernels/library.h"
+#include "base/library.h"
 
 /* What NVIDIA recommends for Hopper; the choice of a kernel is poorer without. */
 #define WORKSPACE_BYTES (32u << 20)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kernels/library.h"
+#include "base/library.h"
 
 /* One driver per process: it initialises once, and nothing can close it. Written under pthread_once
  * and never again. */

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "kernels/nvml_api.h" /* nw_pci_normalise */
+#include "topo/nvml_api.h" /* nw_pci_normalise */
 
 struct nw_mark {
     struct cuda_dev *dev;

@@ -1,6 +1,6 @@
 /* Public. From measured curves to memory, step time, cost and the decision about a second node.
  *
- * Pieces: model/transformer.h (shape, parameters, FLOPs), model/gpu.h (catalogue), model/curve.h
+ * Pieces: model/transformer.h (shape, parameters, FLOPs), topo/gpu.h (catalogue), model/curve.h
  * (cost of a collective); here: the job, the strategies, the prediction of one step, the decision.
  * Every formula stands in one place with its source (docs/model.md lists them), every assumed
  * constant is a row of nw_constants, and each result says which of them it used.
@@ -20,7 +20,7 @@
 #include <jansson.h>
 
 #include "model/curve.h"
-#include "model/gpu.h"
+#include "topo/gpu.h"
 #include "model/transformer.h"
 
 #define NW_MODEL_SCHEMA_VERSION 1

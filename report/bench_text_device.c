@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "kernels/nvml_api.h"
+#include "topo/nvml_api.h"
 #include "report/bench_text_parts.h"
 
 /* 20 characters, as the other tables have for a host. */

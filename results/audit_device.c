@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "kernels/nvml_api.h"
+#include "topo/nvml_api.h"
 #include "results/audit_private.h"
 #include "topo/link.h"
 

@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "base/finding_json.h"
 #include "base/json.h"
 #include "results/audit.h"
 
@@ -77,22 +78,10 @@ static nw_rc set_readings(json_t *json, const struct nw_audit_row *row)
 
 static nw_rc set_findings(json_t *json, const char *key, const struct nw_findings *findings)
 {
-    json_t *list = json_array();
+    json_t *list;
 
-    NW_TRY(nw_json_set_new(json, key, list));
-    for (size_t i = 0; i < findings->count; i++) {
-        const struct nw_finding *finding = &findings->items[i];
-        json_t *item = json_object();
-
-        if (json_array_append_new(list, item) != 0)
-            return nw_fail(NW_ENOMEM, "no memory for the findings of an audit");
-        NW_TRY(nw_json_set_text(item, "severity", nw_severity_name(finding->severity)));
-        NW_TRY(nw_json_set_text(item, "code", finding->code));
-        NW_TRY(nw_json_set_text(item, "where", finding->where));
-        NW_TRY(nw_json_set_text(item, "text", finding->text));
-        NW_TRY(nw_json_set_text(item, "remedy", finding->remedy));
-    }
-    return NW_OK;
+    NW_TRY(nw_findings_to_json(findings, &list));
+    return nw_json_set_new(json, key, list);
 }
 
 static nw_rc set_row(json_t *json, const struct nw_audit_row *row)

@@ -173,6 +173,18 @@ void nw_finding_write(struct nw_text *text, const struct nw_finding *finding)
         nw_text_key(text, "remedy");
         nw_text_string(text, finding->remedy);
     }
+    if (finding->effect != NULL) {
+        nw_text_key(text, "effect");
+        nw_text_string(text, finding->effect);
+    }
+    if (isfinite(finding->lost_bytes_per_s)) {
+        nw_text_key(text, "lost_bytes_per_s");
+        nw_text_real(text, finding->lost_bytes_per_s);
+    }
+    if (isfinite(finding->step_ns)) {
+        nw_text_key(text, "step_ns");
+        nw_text_real(text, finding->step_ns);
+    }
 }
 
 void nw_findings_write(struct nw_text *text, const struct nw_findings *list)
@@ -186,34 +198,6 @@ void nw_findings_write(struct nw_text *text, const struct nw_findings *list)
     nw_text_put(text, "]");
 }
 
-nw_rc nw_finding_from_json(const json_t *object, const char *what, struct nw_findings *list)
-{
-    static const nw_severity all[] = {NW_FINDING_INFO, NW_FINDING_WARN, NW_FINDING_FAIL};
-    const char *severity = NULL, *code = NULL, *where = NULL, *text = NULL, *remedy = NULL;
-
-    if (!json_is_object(object))
-        return nw_fail(NW_EUSAGE, "%s: a finding is not an object", what);
-    NW_TRY(nw_json_get_text(object, what, "severity", true, &severity));
-    NW_TRY(nw_json_get_text(object, what, "code", true, &code));
-    NW_TRY(nw_json_get_text(object, what, "where", true, &where));
-    NW_TRY(nw_json_get_text(object, what, "text", true, &text));
-    NW_TRY(nw_json_get_text(object, what, "remedy", false, &remedy));
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (strcmp(severity, nw_severity_name(all[i])) == 0)
-            return nw_findings_add(list, all[i], code, where, remedy, "%s", text);
-    return nw_fail(NW_EUSAGE, "%s: \"severity\" is \"%s\"; accepted: info, warning, failure", what,
-                   severity);
-}
-
-nw_rc nw_findings_read(const json_t *array, const char *what, struct nw_findings *list)
-{
-    if (!json_is_array(array))
-        return nw_fail(NW_EUSAGE, "%s: \"warnings\" is not an array", what);
-    for (size_t i = 0; i < json_array_size(array); i++)
-        NW_TRY(nw_finding_from_json(json_array_get(array, i), what, list));
-    return NW_OK;
-}
-
 nw_rc nw_text_to_json(const struct nw_text *text, json_t **json_out)
 {
     json_error_t error;
@@ -225,19 +209,6 @@ nw_rc nw_text_to_json(const struct nw_text *text, json_t **json_out)
         return nw_fail_lib(NW_ELIB, "jansson", 0, "a results line cannot be built: %s", error.text);
     *json_out = json;
     return NW_OK;
-}
-
-nw_rc nw_finding_to_json(const struct nw_finding *finding, json_t **json_out)
-{
-    struct nw_text text = {0};
-
-    nw_text_put(&text, "{");
-    nw_finding_write(&text, finding);
-    nw_text_put(&text, "}");
-    const nw_rc rc = nw_text_to_json(&text, json_out);
-
-    nw_text_free(&text);
-    return rc;
 }
 
 nw_rc nw_line_kind(const json_t *line, const char *what, const char **kind_out)

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "base/finding.h"
+#include "base/finding_json.h"
 #include "results/text.h"
 
 typedef enum {
@@ -38,7 +38,6 @@ nw_rc nw_fields_read(const json_t *object, const char *what, const struct nw_lin
 /* One finding as an object's keys, a list as an array of objects. */
 void nw_finding_write(struct nw_text *text, const struct nw_finding *finding);
 void nw_findings_write(struct nw_text *text, const struct nw_findings *list);
-nw_rc nw_findings_read(const json_t *array, const char *what, struct nw_findings *list);
 
 /* Whole lines, without newline. */
 struct nw_record;

@@ -314,7 +314,7 @@ static nw_rc read_record(const json_t *json, const char *what, struct nw_record 
     NW_TRY(read_states(json, what, record));
     const json_t *warnings = json_object_get(json, "warnings");
 
-    return warnings == NULL ? NW_OK : nw_findings_read(warnings, what, &record->warnings);
+    return warnings == NULL ? NW_OK : nw_findings_from_json(warnings, what, &record->warnings);
 }
 
 nw_rc nw_record_from_json(const json_t *json, const char *what, struct nw_record *record_out)

@@ -61,8 +61,6 @@ nw_rc nw_results_close(struct nw_results_writer *writer); /* accepts NULL */
 /* All runs of `results` as one new file, whole or not at all. */
 nw_rc nw_results_save(const char *path, const struct nw_results *results);
 
-nw_rc nw_finding_to_json(const struct nw_finding *finding, json_t **json_out);
-nw_rc nw_finding_from_json(const json_t *json, const char *what, struct nw_findings *list);
 nw_rc nw_record_to_json(const struct nw_record *record, json_t **json_out);
 nw_rc nw_record_from_json(const json_t *json, const char *what, struct nw_record *record_out);
 nw_rc nw_context_to_json(const struct nw_context *context, json_t **json_out);

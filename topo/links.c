@@ -78,17 +78,6 @@ static double megabytes_per_s(const struct nw_raw *raw, const struct nw_raw_matr
     return up < down ? up : down;
 }
 
-static nw_rc add_link(struct nw_topo *topo, const struct nw_topo_link *link)
-{
-    struct nw_topo_link *links = realloc(topo->links, (topo->link_count + 1) * sizeof *links);
-
-    if (links == NULL)
-        return nw_fail(NW_ENOMEM, "out of memory for %zu links", topo->link_count + 1);
-    topo->links = links;
-    links[topo->link_count++] = *link;
-    return NW_OK;
-}
-
 static int end_of(const struct nw_topo *topo, const struct nw_raw_matrix *matrix,
                   const int *node_of, size_t i)
 {
@@ -120,7 +109,7 @@ static nw_rc add_matrix(const struct nw_raw *raw, const struct nw_raw_matrix *ma
                 link.lane_count =
                     lanes_of(&topo->nodes[a_is_gpu ? link.a : link.b], link.bytes_per_s);
             }
-            NW_TRY(add_link(topo, &link));
+            NW_TRY(nw_topo_add_link(topo, &link));
         }
     return NW_OK;
 }

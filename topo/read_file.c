@@ -64,29 +64,64 @@ static nw_rc read_json(const char *data, size_t length, const char *what, struct
     return rc;
 }
 
+/* The first character that is no blank. */
+static char first_mark(const char *data, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (strchr(" \t\r\n", data[i]) == NULL || data[i] == '\0')
+            return data[i];
+    return '\0';
+}
+
+static bool is_json(const char *data, size_t length)
+{
+    return first_mark(data, length) == '{';
+}
+
+static bool is_xml(const char *data, size_t length)
+{
+    return first_mark(data, length) == '<';
+}
+
+/* The first that recognises the data reads it: special ones before general ones. */
+const struct nw_topo_format nw_topo_formats[] = {
+    {"nodeworth", "JSON of nodeworth topo --save", is_json, read_json},
+    {"hwloc", "hwloc XML of version 1, 2 or 3 (lstopo FILE.xml)", is_xml, read_xml},
+    {NULL, NULL, NULL, NULL},
+};
+
+static nw_rc refuse(const char *what)
+{
+    char accepted[900] = "";
+
+    for (const struct nw_topo_format *format = nw_topo_formats; format->name != NULL; format++) {
+        const size_t length = strlen(accepted);
+
+        snprintf(accepted + length, sizeof accepted - length, "%s%s", length > 0 ? "; " : "",
+                 format->title);
+    }
+    return nw_fail(NW_EUSAGE, "%s: no known format. Accepted: %s", what, accepted);
+}
+
 nw_rc nw_topo_read_data(const char *data, size_t length, const char *what,
                         struct nw_topo **topo_out)
 {
     static const char utf8_mark[] = "\xef\xbb\xbf";
-    size_t start = 0;
 
-    if (length >= 3 && memcmp(data, utf8_mark, 3) == 0)
-        start = 3;
-    while (start < length && strchr(" \t\r\n", data[start]) != NULL && data[start] != '\0')
-        start++;
-    if (start == length)
-        return nw_fail(NW_EUSAGE,
-                       "%s: is empty; expected JSON of nodeworth topo --save, or hwloc "
-                       "XML",
-                       what);
-    if (data[start] == '{')
-        return read_json(data + start, length - start, what, topo_out);
-    if (data[start] == '<')
-        return read_xml(data + start, length - start, what, topo_out);
-    return nw_fail(NW_EUSAGE,
-                   "%s: neither JSON nor XML in UTF-8; expected JSON of nodeworth topo "
-                   "--save, or hwloc XML (lstopo FILE.xml)",
-                   what);
+    if (length >= 3 && memcmp(data, utf8_mark, 3) == 0) {
+        data += 3;
+        length -= 3;
+    }
+    while (length > 0 && strchr(" \t\r\n", data[0]) != NULL && data[0] != '\0') {
+        data++;
+        length--;
+    }
+    if (length == 0)
+        return nw_fail(NW_EUSAGE, "%s: is empty", what);
+    for (const struct nw_topo_format *format = nw_topo_formats; format->name != NULL; format++)
+        if (format->recognise(data, length))
+            return format->read(data, length, what, topo_out);
+    return refuse(what);
 }
 
 nw_rc nw_topo_read_file(const char *path, struct nw_topo **topo_out)

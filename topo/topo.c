@@ -29,6 +29,9 @@ void nw_topo_free(struct nw_topo *topo)
         return;
     free(topo->nodes);
     free(topo->links);
+    free(topo->facts);
+    free(topo->stated);
+    free(topo->gids);
     nw_findings_free(&topo->findings);
     free(topo);
 }

@@ -1,9 +1,9 @@
 /* Public. What one machine is: a tree of nodes (packages, NUMA nodes, PCI bridges, devices) and
  * links between devices.
  *
- * Readers fill it (hwloc live, hwloc XML, our JSON); everybody else only reads it. nw_topo_free
- * frees all. "Not in this file" is not "not in this machine": when the source carries no I/O
- * objects, NW_TOPO_NO_IO is set and no statement about GPUs, NICs or disks may be made.
+ * Readers fill it (nw_topo_read_live, the table nw_topo_formats); everybody else only reads it.
+ * nw_topo_free frees all. "Not in this file" is not "not in this machine": when the source carries
+ * no I/O objects, NW_TOPO_NO_IO is set and no statement about GPUs, NICs or disks may be made.
  *
  *     struct nw_topo *topo;
  *     NW_TRY(nw_topo_read_live(&topo));
@@ -20,6 +20,7 @@
 
 #include "base/err.h"
 #include "base/finding.h"
+#include "topo/facts.h"
 
 /* X(enumerator, key in JSON, title for people) */
 #define NW_NODE_KIND_MAP(X)                                                                        \
@@ -30,7 +31,8 @@
     X(NW_NODE_GPU, "gpu", "GPU")                                                                   \
     X(NW_NODE_NIC, "nic", "NIC")                                                                   \
     X(NW_NODE_DISK, "disk", "disk")                                                                \
-    X(NW_NODE_PCI, "pci", "PCI device")
+    X(NW_NODE_PCI, "pci", "PCI device")                                                            \
+    X(NW_NODE_PORT, "port", "port of a NIC")
 
 typedef enum {
 #define X(kind, key, title) kind,
@@ -86,11 +88,53 @@ struct nw_topo_link { /* beyond the tree: NVLink and the like; one way */
     double bytes_per_s; /* one direction, whole bundle; 0: unknown */
 };
 
+/* How two devices are joined, nearest first, in the field's names (nvidia-smi topo -m).
+ * X(enumerator, name, title for people) */
+#define NW_CLASS_MAP(X)                                                                            \
+    X(NW_CLASS_UNKNOWN, "?", "unknown")                                                            \
+    X(NW_CLASS_SELF, "X", "the same device")                                                       \
+    X(NW_CLASS_NV, "NV", "NVLink")                                                                 \
+    X(NW_CLASS_PIX, "PIX", "at most one PCIe bridge")                                              \
+    X(NW_CLASS_PXB, "PXB", "several PCIe bridges, no host bridge")                                 \
+    X(NW_CLASS_PHB, "PHB", "one PCIe host bridge")                                                 \
+    X(NW_CLASS_NODE, "NODE", "several host bridges of one NUMA node")                              \
+    X(NW_CLASS_SYS, "SYS", "across NUMA nodes")
+
+typedef enum {
+#define X(class_id, name, title) class_id,
+    NW_CLASS_MAP(X)
+#undef X
+        NW_CLASS_COUNT
+} nw_class;
+
+/* What a tool said of a pair, where the tree cannot tell or to hold the tree against. */
+struct nw_topo_stated {
+    int a, b; /* node indexes, a < b */
+    nw_class class_id;
+    int nvlinks; /* of NW_CLASS_NV: "NV12" is 12; 0: else, or not said */
+};
+
+/* One row of a port's GID table. */
+struct nw_topo_gid {
+    int port; /* node index of the port */
+    int index;
+    char gid[40];       /* "fe80:0000:…", 8 groups of 4; the secret part is its interface id */
+    char type[16];      /* "ib" "roce v1" "roce v2"; "": unknown */
+    char ip[48];        /* IPv4 or IPv6 that it stands for; "": none */
+    char interface[32]; /* "": unknown */
+};
+
 enum { /* nw_topo.sources */
        NW_SOURCE_HWLOC = 1,
        NW_SOURCE_XML = 2,
        NW_SOURCE_JSON = 4,
        NW_SOURCE_SYSFS = 8,
+       NW_SOURCE_NVML = 16,
+       NW_SOURCE_NCCL_XML = 32, /* NCCL's topology file */
+       NW_SOURCE_SMI = 64,      /* some output of nvidia-smi */
+       NW_SOURCE_RDMA = 128,    /* verbs, or the output of an RDMA tool */
+       NW_SOURCE_LSPCI = 256,
+       NW_SOURCE_LOG = 512, /* the kernel's log */
 };
 
 enum {                        /* nw_topo.gaps: what the source could not tell */
@@ -99,6 +143,8 @@ enum {                        /* nw_topo.gaps: what the source could not tell */
                                  absent */
        NW_TOPO_RESTRICTED = 4, /* some hardware threads are offline or not allowed to the process
                                   that looked: the cores and memory shown may be a part */
+       NW_TOPO_PARTIAL = 8,    /* the source shows one aspect (a matrix of GPUs, a list of ports) or
+                                  is cut off: what it does not show is unknown, not absent */
 };
 
 struct nw_topo {
@@ -109,6 +155,12 @@ struct nw_topo {
     size_t node_count;
     struct nw_topo_link *links;
     size_t link_count;
+    struct nw_fact *facts; /* topo/facts.h */
+    size_t fact_count, fact_capacity;
+    struct nw_topo_stated *stated;
+    size_t stated_count, stated_capacity;
+    struct nw_topo_gid *gids;
+    size_t gid_count, gid_capacity;
     unsigned sources, gaps;
     int core_count, pu_count, package_count, numa_count;
     int pu_allowed_count;        /* hardware threads this process may use; 0: unknown */
@@ -118,12 +170,28 @@ struct nw_topo {
 };
 
 nw_rc nw_topo_read_live(struct nw_topo **topo_out);
-/* Own JSON (from --save) or hwloc XML version 1, 2 or 3, decided by content. NW_EUSAGE with file
- * and reason. */
+/* Any format of nw_topo_formats, decided by content. NW_EUSAGE with file and reason. */
 nw_rc nw_topo_read_file(const char *path, struct nw_topo **topo_out);
 /* The same from memory; `what` words the errors and becomes the source. */
 nw_rc nw_topo_read_data(const char *data, size_t length, const char *what,
                         struct nw_topo **topo_out);
+/* What can be read; ends with a row whose name is NULL. */
+struct nw_topo_format {
+    const char *name, *title; /* "nvidia-smi-topo", "nvidia-smi topo -m, -mp" */
+    /* Is this such a file? Cheap; `data` is NUL-terminated behind `length`. */
+    bool (*recognise)(const char *data, size_t length);
+    nw_rc (*read)(const char *data, size_t length, const char *what, struct nw_topo **topo_out);
+};
+extern const struct nw_topo_format nw_topo_formats[];
+
+/* Takes what `from` knows into `into`: devices are matched by PCI address, UUID, name, place in the
+ * list; what both know and say differently becomes a finding "sources-disagree" and `into` keeps
+ * its own. */
+nw_rc nw_topo_merge(struct nw_topo *into, const struct nw_topo *from);
+/* Host names, serial numbers, UUIDs, GUIDs, MAC and IP addresses replaced, equal ones by equal
+ * ones; `seed`: the same name gets the same replacement in all files of one seed. */
+nw_rc nw_topo_anonymise(struct nw_topo *topo, const char *seed);
+
 nw_rc nw_topo_to_json(const struct nw_topo *topo, json_t **json_out);
 nw_rc nw_topo_from_json(const json_t *json, const char *what, struct nw_topo **topo_out);
 nw_rc nw_topo_save(const struct nw_topo *topo, const char *path);
@@ -158,6 +226,19 @@ typedef enum {
 nw_path nw_topo_path(const struct nw_topo *topo, int a, int b);
 const char *nw_path_key(nw_path path);
 const char *nw_path_title(nw_path path);
+/* The class of a pair in nvidia-smi's sense: what a tool stated, else NVLink where a link is known,
+ * else from the tree. `nvlinks_out` (may be NULL): links in the bundle, 0 unknown or none. */
+nw_class nw_topo_class(const struct nw_topo *topo, int a, int b, int *nvlinks_out);
+/* The same over PCIe alone, from the tree alone: UNKNOWN where the tree has no PCI bridges. */
+nw_class nw_topo_class_of_tree(const struct nw_topo *topo, int a, int b);
+const char *nw_class_name(nw_class class_id);  /* "PIX" */
+const char *nw_class_title(nw_class class_id); /* "at most one PCIe bridge" */
+/* "PIX", "NODE", "NV12" (12 to *nvlinks_out), "X"; UNKNOWN for anything else. */
+nw_class nw_class_parse(const char *text, int *nvlinks_out);
+nw_rc nw_topo_state(struct nw_topo *topo, int a, int b, nw_class class_id, int nvlinks);
+nw_rc nw_topo_add_gid(struct nw_topo *topo, const struct nw_topo_gid *gid);
+nw_rc nw_topo_add_link(struct nw_topo *topo, const struct nw_topo_link *link);
+
 /* The nearest node of a kind, -1 when there is none. GPU to NIC
  * affinity: nw_topo_nearest(topo, gpu, NW_NODE_NIC, &path). `path_out` may be NULL. */
 int nw_topo_nearest(const struct nw_topo *topo, int from, nw_node_kind kind, nw_path *path_out);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/finding_json.h"
 #include "base/io.h"
 #include "base/json.h"
 
@@ -68,10 +69,14 @@ const struct nw_field nw_link_fields[NW_LINK_FIELD_COUNT] = {
 };
 
 /* NW_SOURCE_JSON is not among them: it is how a copy was read. */
-const struct nw_bit_word nw_source_words[NW_TOPO_WORD_COUNT] = {
-    {NW_SOURCE_HWLOC, "hwloc"}, {NW_SOURCE_XML, "xml"}, {NW_SOURCE_SYSFS, "sysfs"}};
-const struct nw_bit_word nw_gap_words[NW_TOPO_WORD_COUNT] = {
-    {NW_TOPO_NO_IO, "no_io"}, {NW_TOPO_NO_NVLINK, "no_nvlink"}, {NW_TOPO_RESTRICTED, "restricted"}};
+const struct nw_bit_word nw_source_words[NW_SOURCE_WORD_COUNT] = {
+    {NW_SOURCE_HWLOC, "hwloc"}, {NW_SOURCE_XML, "xml"},       {NW_SOURCE_SYSFS, "sysfs"},
+    {NW_SOURCE_NVML, "nvml"},   {NW_SOURCE_NCCL_XML, "nccl"}, {NW_SOURCE_SMI, "nvidia-smi"},
+    {NW_SOURCE_RDMA, "rdma"},   {NW_SOURCE_LSPCI, "lspci"},   {NW_SOURCE_LOG, "kernel_log"}};
+const struct nw_bit_word nw_gap_words[NW_GAP_WORD_COUNT] = {{NW_TOPO_NO_IO, "no_io"},
+                                                            {NW_TOPO_NO_NVLINK, "no_nvlink"},
+                                                            {NW_TOPO_RESTRICTED, "restricted"},
+                                                            {NW_TOPO_PARTIAL, "partial"}};
 
 static nw_rc set_field(json_t *object, const struct nw_field *field, const void *owner)
 {
@@ -134,30 +139,11 @@ static nw_rc set_words(json_t *object, const char *key, unsigned bits, bool gaps
     json_t *array;
 
     NW_TRY(add_array(object, key, &array));
-    for (size_t i = 0; i < NW_TOPO_WORD_COUNT; i++) {
-        const unsigned bit = gaps ? nw_gap_words[i].bit : nw_source_words[i].bit;
-        const char *word = gaps ? nw_gap_words[i].key : nw_source_words[i].key;
+    for (size_t i = 0; i < (gaps ? NW_GAP_WORD_COUNT : NW_SOURCE_WORD_COUNT); i++) {
+        const struct nw_bit_word *word = gaps ? &nw_gap_words[i] : &nw_source_words[i];
 
-        if ((bits & bit) != 0 && json_array_append_new(array, json_string(word)) != 0)
+        if ((bits & word->bit) != 0 && json_array_append_new(array, json_string(word->key)) != 0)
             return nw_fail(NW_ENOMEM, "out of memory for the topology's JSON");
-    }
-    return NW_OK;
-}
-
-static nw_rc set_findings(json_t *root, const struct nw_findings *findings)
-{
-    json_t *array, *object = NULL;
-
-    NW_TRY(add_array(root, "findings", &array));
-    for (size_t i = 0; i < findings->count; i++) {
-        const struct nw_finding *finding = &findings->items[i];
-
-        NW_TRY(append_object(array, &object));
-        NW_TRY(nw_json_set_text(object, "severity", nw_severity_name(finding->severity)));
-        NW_TRY(nw_json_set_text(object, "code", finding->code));
-        NW_TRY(nw_json_set_text(object, "where", finding->where));
-        NW_TRY(nw_json_set_text(object, "text", finding->text));
-        NW_TRY(nw_json_set_text(object, "remedy", finding->remedy));
     }
     return NW_OK;
 }
@@ -183,7 +169,9 @@ static nw_rc fill_json(json_t *root, const struct nw_topo *topo)
         NW_TRY(nw_json_set_text(object, "kind", nw_link_kind_key(topo->links[i].kind)));
         NW_TRY(set_fields(object, nw_link_fields, NW_LINK_FIELD_COUNT, &topo->links[i]));
     }
-    return set_findings(root, &topo->findings);
+    NW_TRY(nw_topo_json_set_facts(root, topo));
+    NW_TRY(nw_findings_to_json(&topo->findings, &array));
+    return nw_json_set_new(root, "findings", array);
 }
 
 nw_rc nw_topo_to_json(const struct nw_topo *topo, json_t **json_out)

@@ -32,12 +32,17 @@ enum {
     NW_TOPO_FIELD_COUNT = 10,
     NW_NODE_FIELD_COUNT = 19,
     NW_LINK_FIELD_COUNT = 4,
-    NW_TOPO_WORD_COUNT = 3,
+    NW_SOURCE_WORD_COUNT = 9,
+    NW_GAP_WORD_COUNT = 4,
 };
 extern const struct nw_field nw_topo_fields[NW_TOPO_FIELD_COUNT];
 extern const struct nw_field nw_node_fields[NW_NODE_FIELD_COUNT];
 extern const struct nw_field nw_link_fields[NW_LINK_FIELD_COUNT];
-extern const struct nw_bit_word nw_source_words[NW_TOPO_WORD_COUNT];
-extern const struct nw_bit_word nw_gap_words[NW_TOPO_WORD_COUNT];
+extern const struct nw_bit_word nw_source_words[NW_SOURCE_WORD_COUNT];
+extern const struct nw_bit_word nw_gap_words[NW_GAP_WORD_COUNT];
+
+/* topo_json_facts.c: facts, stated classes, GIDs. */
+nw_rc nw_topo_json_set_facts(json_t *root, const struct nw_topo *topo);
+nw_rc nw_topo_json_get_facts(const json_t *root, const char *what, struct nw_topo *topo);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/finding_json.h"
 #include "base/json.h"
 #include "base/units.h"
 #include "topo/read.h"
@@ -123,15 +124,16 @@ static nw_rc get_array(const json_t *root, const char *what, const char *key, si
 static nw_rc get_words(const json_t *root, const char *what, const char *key, bool gaps,
                        unsigned *bits_out)
 {
+    const size_t words = gaps ? NW_GAP_WORD_COUNT : NW_SOURCE_WORD_COUNT;
     const json_t *array;
     unsigned bits = 0;
 
-    NW_TRY(get_array(root, what, key, NW_TOPO_WORD_COUNT, &array));
+    NW_TRY(get_array(root, what, key, words, &array));
     for (size_t i = 0; i < json_array_size(array); i++) {
         const char *word = json_string_value(json_array_get(array, i));
         unsigned bit = 0;
 
-        for (size_t k = 0; k < NW_TOPO_WORD_COUNT && word != NULL; k++)
+        for (size_t k = 0; k < words && word != NULL; k++)
             if (strcmp(word, gaps ? nw_gap_words[k].key : nw_source_words[k].key) == 0)
                 bit = gaps ? nw_gap_words[k].bit : nw_source_words[k].bit;
         if (bit == 0)
@@ -171,11 +173,6 @@ static const char *node_kind_name(int index)
 static const char *link_kind_name(int index)
 {
     return nw_link_kind_key((nw_link_kind)index);
-}
-
-static const char *severity_name(int index)
-{
-    return nw_severity_name((nw_severity)index);
 }
 
 static nw_rc get_node(const json_t *object, const char *what, struct nw_topo_node *node, int index)
@@ -254,27 +251,10 @@ static nw_rc get_links(const json_t *root, const char *what, struct nw_topo *top
 
 static nw_rc get_findings(const json_t *root, const char *what, struct nw_findings *findings)
 {
-    static const char *const others[] = {"severity", "code", "where", "text", "remedy", NULL};
     const json_t *array;
-    char where[WHAT_SIZE];
 
     NW_TRY(get_array(root, what, "findings", MAX_FINDINGS, &array));
-    for (size_t i = 0; i < json_array_size(array); i++) {
-        const json_t *object = json_array_get(array, i);
-        const char *code = NULL, *place = NULL, *text = NULL, *remedy = NULL;
-        int severity = 0;
-
-        snprintf(where, sizeof where, "%.256s: findings[%zu]", what, i);
-        NW_TRY(get_fields(object, where, NULL, 0, others, NULL));
-        NW_TRY(
-            get_choice(object, where, "severity", NW_FINDING_FAIL + 1, severity_name, &severity));
-        NW_TRY(nw_json_get_text(object, where, "code", true, &code));
-        NW_TRY(nw_json_get_text(object, where, "where", true, &place));
-        NW_TRY(nw_json_get_text(object, where, "text", true, &text));
-        NW_TRY(nw_json_get_text(object, where, "remedy", false, &remedy));
-        NW_TRY(nw_findings_add(findings, (nw_severity)severity, code, place, remedy, "%s", text));
-    }
-    return NW_OK;
+    return nw_findings_from_json(array, what, findings);
 }
 
 static nw_rc check_counts(const char *what, const struct nw_topo *topo)
@@ -314,8 +294,9 @@ static nw_rc check_schema(const json_t *root, const char *what)
 
 static nw_rc fill_topo(const json_t *root, const char *what, struct nw_topo *topo)
 {
-    static const char *const others[] = {"schema", "kind",  "sources",  "gaps",
-                                         "nodes",  "links", "findings", NULL};
+    static const char *const others[] = {"schema", "kind",     "sources", "gaps",
+                                         "nodes",  "links",    "facts",   "stated_classes",
+                                         "gids",   "findings", NULL};
 
     NW_TRY(check_schema(root, what));
     NW_TRY(get_fields(root, what, nw_topo_fields, NW_TOPO_FIELD_COUNT, others, topo));
@@ -323,6 +304,7 @@ static nw_rc fill_topo(const json_t *root, const char *what, struct nw_topo *top
     NW_TRY(get_words(root, what, "gaps", true, &topo->gaps));
     NW_TRY(get_nodes(root, what, topo));
     NW_TRY(get_links(root, what, topo));
+    NW_TRY(nw_topo_json_get_facts(root, what, topo));
     NW_TRY(get_findings(root, what, &topo->findings));
     NW_TRY(check_counts(what, topo));
     topo->sources |= NW_SOURCE_JSON;

@@ -6,7 +6,7 @@
 #include "kernels/kernels.h"
 #include "tests/fake/fake.h"
 
-/* The program refuses libraries that have it, without an opt-in (kernels/library.h). */
+/* The program refuses libraries that have it, without an opt-in (base/library.h). */
 FK_EXPORT const int nw_simulated_marker = 1;
 
 /* Numbers of the public API. */

@@ -8,7 +8,7 @@
 #include "tests/fake/fake.h"
 #include "tests/fake/fault.h"
 
-/* The program refuses libraries that have it, without an opt-in (kernels/library.h). */
+/* The program refuses libraries that have it, without an opt-in (base/library.h). */
 FK_EXPORT const int nw_simulated_marker = 1;
 
 static struct CUctx_st contexts[FK_MAX_GPUS];

@@ -6,7 +6,7 @@
 
 #include "tests/fake/nccl_comm.h"
 
-/* The program refuses libraries that have it, without an opt-in (kernels/library.h). */
+/* The program refuses libraries that have it, without an opt-in (base/library.h). */
 FK_EXPORT const int nw_simulated_marker = 1;
 
 fk_result cuMemAlloc_v2(fk_ptr *pointer, size_t bytes);

@@ -8,7 +8,7 @@
 #include "tests/fake/clock.h" /* FK_EXPORT */
 #include "tests/fake/machine.h"
 
-/* The program refuses libraries that have it, without an opt-in (kernels/library.h). */
+/* The program refuses libraries that have it, without an opt-in (base/library.h). */
 FK_EXPORT const int nw_simulated_marker = 1;
 
 /* Numbers and layouts of the public API. */

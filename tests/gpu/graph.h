@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 
 #include "kernels/dev.h"
-#include "kernels/library.h"
+#include "base/library.h"
 
 struct graph_api {
     int (*begin)(void *stream, int mode); /* mode 0 global, 1 this thread, 2 relaxed */

@@ -14,7 +14,7 @@
 
 #include "collectives/nccl_api.h"
 #include "kernels/dev.h"
-#include "kernels/library.h"
+#include "base/library.h"
 
 #define LIMIT_S 30.0 /* a call that is not done by then is a failure */
 

@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 #include "kernels/dev.h"
-#include "model/gpu.h"
+#include "topo/gpu.h"
 
 #define WAIT_NS 30e9
 

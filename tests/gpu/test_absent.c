@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernels/dev.h"
-#include "kernels/nvml_api.h"
+#include "topo/nvml_api.h"
 
 #define EXPECT(condition)                                                                          \
     do {                                                                                           \

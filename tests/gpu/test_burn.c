@@ -10,7 +10,7 @@
 #include "kernels/cublas_api.h"
 #include "kernels/float8.h"
 #include "kernels/half.h"
-#include "kernels/nvml_api.h"
+#include "topo/nvml_api.h"
 #include "tests/gpu/rates.h"
 
 #define SAMPLES_MAX 1024

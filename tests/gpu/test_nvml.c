@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/nvml_api.h"
+#include "topo/nvml_api.h"
 
 #define EXPECT(condition)                                                                          \
     do {                                                                                           \

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/nvml_api.h"
+#include "topo/nvml_api.h"
 #include "results/audit.h"
 
 #define QUOTE                                                                                      \

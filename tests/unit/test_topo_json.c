@@ -87,7 +87,7 @@ Test(topo_json, what_is_wrong_is_named)
     } rows[] = {
         {"{", "m.json:1|not valid JSON"},
         {"{}", "kind|missing"},
-        {"[]", "neither JSON nor XML"},
+        {"[]", "no known format"},
         {"{\"kind\": \"record\"}", "kind|record|topology"},
         {"{\"kind\": \"topology\"}", "schema|missing"},
         {"{\"kind\": \"topology\", \"schema\": 2}", "schema|2|reads schema 1"},

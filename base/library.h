@@ -1,6 +1,6 @@
 /* Public. Vendor libraries at run time: symbols by name into a struct of function pointers. */
-#ifndef NW_KERNELS_LIBRARY_H
-#define NW_KERNELS_LIBRARY_H
+#ifndef NW_BASE_LIBRARY_H
+#define NW_BASE_LIBRARY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "kernels/library.h"
+#include "base/library.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -10,8 +10,8 @@
  *         NW_TRY(nw_nvml_gpu(nvml, i, &gpu));
  *     nw_nvml_close(nvml);
  */
-#ifndef NW_KERNELS_NVML_API_H
-#define NW_KERNELS_NVML_API_H
+#ifndef NW_TOPO_NVML_API_H
+#define NW_TOPO_NVML_API_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,10 +1,10 @@
-/* Public. The GPU catalogue: datasheet figures, compiled in from model/gpus.csv.
+/* Public. The GPU catalogue: datasheet figures, compiled in from topo/gpus.csv.
  *
  *     const struct nw_gpu *gpu;
  *     NW_TRY(nw_gpu_find("NVIDIA H100 80GB HBM3", &gpu));    // also "h100-sxm", "a100-80"
  */
-#ifndef NW_MODEL_GPU_H
-#define NW_MODEL_GPU_H
+#ifndef NW_TOPO_GPU_H
+#define NW_TOPO_GPU_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "model/gpu.h"
+#include "topo/gpu.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "kernels/nvml_api.h"
+#include "topo/nvml_api.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/library.h"
+#include "base/library.h"
 
 /* The public API's types and numbers, as far as we use them. */
 typedef int nvml_return;
