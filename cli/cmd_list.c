@@ -12,6 +12,7 @@
 #include "kernels/dev.h"
 #include "model/model.h"
 #include "results/import.h"
+#include "topo/topo.h"
 
 struct row {
     const char *name;
@@ -184,6 +185,28 @@ static bool importer(size_t index, struct row *row)
     return true;
 }
 
+static bool format(size_t index, struct row *row)
+{
+    if (nw_topo_formats[index].name == NULL)
+        return false;
+    say(row, nw_topo_formats[index].name, nw_topo_formats[index].title);
+    return true;
+}
+
+static bool fact(size_t index, struct row *row)
+{
+    static const char *const types[] = {[NW_FACT_TEXT] = "text",
+                                        [NW_FACT_NUMBER] = "number",
+                                        [NW_FACT_YES_NO] = "true or false"};
+
+    if (index >= NW_FACT_COUNT)
+        return false;
+    row->name = nw_fact_rows[index].key;
+    snprintf(row->about, sizeof row->about, "%s: %s", types[nw_fact_rows[index].type],
+             nw_fact_rows[index].title);
+    return true;
+}
+
 static const struct list lists[] = {
     {"collectives", "Collectives (bench --collectives, import --collective)", collective},
     {"cases", "Cases (bench --cases)", bench_case},
@@ -198,6 +221,8 @@ static const struct list lists[] = {
     {"precisions", "Precisions (--precision)", precision},
     {"optimizers", "Optimizers (--optimizer)", optimizer},
     {"importers", "Logs that import reads", importer},
+    {"formats", "Files of a machine that topo --from reads", format},
+    {"facts", "Facts of a machine and its devices in a topology's JSON", fact},
 };
 enum { LIST_COUNT = sizeof lists / sizeof lists[0] };
 
@@ -286,7 +311,7 @@ int nw_cmd_list(int argc, char **argv)
     const struct list *wanted = NULL;
     struct nw_cli cli = {
         .arguments = "[collectives|cases|lanes|backends|devices|dtypes|ops|models|gpus|strategies|"
-                     "precisions|optimizers|importers]",
+                     "precisions|optimizers|importers|formats|facts]",
         .doc = "What can be named on the command line.",
         .rows = rows,
         .row_count = sizeof rows / sizeof rows[0],
