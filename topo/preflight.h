@@ -1,0 +1,44 @@
+/* Public. Preflight: what is wrong with these machines, by the facts read of them. No measuring, no
+ * root, no GPU work.
+ *
+ * A table of rules (nw_preflight_rules). A rule looks at one machine, or at all machines of a run
+ * together, and judges only what was read: what no source said yields no finding. What stayed
+ * unknown and how to learn it is one finding "not-checked" (info) a host.
+ *
+ *     struct nw_preflight_input input = {.hosts = topologies, .host_count = count};
+ *     NW_TRY(nw_preflight_judge(&input, &findings));
+ *
+ * `where` is "node2 gpu3": the host's name and the device's. A fault of one machine is told once,
+ * also where its readers told it already.
+ */
+#ifndef NW_TOPO_PREFLIGHT_H
+#define NW_TOPO_PREFLIGHT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/finding.h"
+#include "topo/topo.h"
+
+struct nw_preflight_input {
+    struct nw_topo *const *hosts; /* one each; whole graphs, after merging; only read */
+    size_t host_count;
+    bool rdma_wanted; /* the run crosses hosts by RDMA: what hinders it fails even where no RDMA
+                         NIC is seen */
+    bool no_gaps;     /* without the "not-checked" findings */
+};
+
+struct nw_preflight_rule {
+    const char *codes; /* of its findings, blank-separated */
+    const char *needs; /* what must have been read, for people */
+    /* One of the two; the other is NULL. */
+    nw_rc (*one)(const struct nw_preflight_input *input, size_t host, struct nw_findings *findings);
+    nw_rc (*all)(const struct nw_preflight_input *input, struct nw_findings *findings);
+};
+extern const struct nw_preflight_rule nw_preflight_rules[]; /* ends with codes NULL */
+
+/* Appends the findings of all rules and those that the hosts' readers left in their topologies,
+ * failures first, each host's together. */
+nw_rc nw_preflight_judge(const struct nw_preflight_input *input, struct nw_findings *findings);
+
+#endif
