@@ -41,6 +41,8 @@ enum { /* flags of a fact */
     /* the machine: drivers and libraries */                                                       \
     X(NW_FACT_DRIVER, "driver_version", NW_FACT_TEXT, NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS, \
       "NVIDIA driver")                                                                             \
+    X(NW_FACT_DRIVER_KIND, "driver_kind", NW_FACT_TEXT,                                            \
+      NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS, "NVIDIA kernel module: open, proprietary")      \
     X(NW_FACT_CUDA, "cuda_version", NW_FACT_TEXT, NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS,     \
       "CUDA of the driver")                                                                        \
     X(NW_FACT_NCCL, "nccl_version", NW_FACT_TEXT, NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS,     \
@@ -53,6 +55,8 @@ enum { /* flags of a fact */
       NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS, "PyTorch")                                      \
     X(NW_FACT_PYTORCH_CUDA, "pytorch_cuda_version", NW_FACT_TEXT,                                  \
       NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS, "PyTorch's CUDA")                               \
+    X(NW_FACT_PYTORCH_NCCL, "pytorch_nccl_version", NW_FACT_TEXT,                                  \
+      NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS, "PyTorch's NCCL")                               \
     X(NW_FACT_PYTORCH_GPUS, "pytorch_gpu_count", NW_FACT_NUMBER,                                   \
       NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS, "GPUs that PyTorch sees")                       \
     X(NW_FACT_GPUS_ATTACHED, "gpu_attached_count", NW_FACT_NUMBER,                                 \
@@ -68,6 +72,8 @@ enum { /* flags of a fact */
       "GDRCopy module loaded")                                                                     \
     X(NW_FACT_FABRIC_MANAGER, "fabric_manager", NW_FACT_TEXT,                                      \
       NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS, "fabric manager: running, stopped, absent")     \
+    X(NW_FACT_IMEX, "imex", NW_FACT_TEXT, NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS,             \
+      "IMEX service of NVLink between nodes: running, stopped")                                    \
     X(NW_FACT_IOMMU, "iommu", NW_FACT_TEXT, NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS,           \
       "IOMMU: off, passthrough, translated")                                                       \
     X(NW_FACT_VIRTUAL, "virtual_machine", NW_FACT_TEXT,                                            \
@@ -79,8 +85,12 @@ enum { /* flags of a fact */
       NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS, "memory that may be locked (2^64-1: no limit)") \
     X(NW_FACT_SHM, "dev_shm_bytes", NW_FACT_NUMBER, NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS,   \
       "/dev/shm")                                                                                  \
+    X(NW_FACT_SHM_FREE, "dev_shm_free_bytes", NW_FACT_NUMBER,                                      \
+      NW_FACT_OF_MACHINE | NW_FACT_PASSING, "/dev/shm, free")                                      \
     X(NW_FACT_HUGEPAGES, "hugepage_count", NW_FACT_NUMBER,                                         \
       NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS, "huge pages reserved")                          \
+    X(NW_FACT_HUGEPAGE_SIZE, "hugepage_bytes", NW_FACT_NUMBER,                                     \
+      NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS, "size of a huge page")                          \
     X(NW_FACT_THP, "transparent_hugepages", NW_FACT_TEXT,                                          \
       NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS, "transparent huge pages")                       \
     X(NW_FACT_NUMA_BALANCING, "numa_balancing", NW_FACT_YES_NO,                                    \
@@ -101,6 +111,13 @@ enum { /* flags of a fact */
     X(NW_FACT_DATA_PATH, "data_path", NW_FACT_TEXT, NW_FACT_OF_MACHINE, "data path")               \
     X(NW_FACT_DATA_FS, "data_file_system", NW_FACT_TEXT,                                           \
       NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS, "file system of the data path")                 \
+    X(NW_FACT_DATA_SOURCE, "data_source", NW_FACT_TEXT, NW_FACT_OF_MACHINE | NW_FACT_SECRET,       \
+      "what the data path is mounted from")                                                        \
+    X(NW_FACT_DATA_MEDIUM, "data_medium", NW_FACT_TEXT,                                            \
+      NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS,                                                 \
+      "medium of the data path: NVMe SSD, SSD, hard disk, shared, memory …")                       \
+    X(NW_FACT_DATA_FREE, "data_free_bytes", NW_FACT_NUMBER, NW_FACT_OF_MACHINE | NW_FACT_PASSING,  \
+      "free space of the data path")                                                               \
     X(NW_FACT_DATA_DEVICE, "data_device", NW_FACT_TEXT, NW_FACT_OF_MACHINE,                        \
       "device of the data path")                                                                   \
     X(NW_FACT_DATA_READ, "data_read_bytes_per_s", NW_FACT_NUMBER,                                  \
@@ -134,6 +151,11 @@ enum { /* flags of a fact */
       "ACS control register of a bridge")                                                          \
     X(NW_FACT_LIMITED_BY, "pcie_limited_by", NW_FACT_TEXT, NW_FACT_OF_PCI,                         \
       "the link that limits it, as the kernel says")                                               \
+    X(NW_FACT_PATH_RATE, "pcie_path_max_bytes_per_s", NW_FACT_NUMBER, NW_FACT_OF_PCI,              \
+      "slowest link up to the root port at its best, one way")                                     \
+    X(NW_FACT_VF, "virtual_function", NW_FACT_YES_NO, NW_FACT_OF_PCI, "SR-IOV virtual function")   \
+    X(NW_FACT_IOMMU_DOMAIN, "iommu_domain", NW_FACT_TEXT, NW_FACT_OF_PCI,                          \
+      "IOMMU of the device: identity, DMA, DMA-FQ")                                                \
     X(NW_FACT_REPLAYS, "pcie_replay_count", NW_FACT_NUMBER, NW_FACT_OF_PCI | NW_FACT_PASSING,      \
       "PCIe replays")                                                                              \
     X(NW_FACT_PCI_DRIVER, "kernel_driver", NW_FACT_TEXT, NW_FACT_OF_PCI, "kernel driver")          \
@@ -257,6 +279,7 @@ extern const struct nw_fact_row nw_fact_rows[NW_FACT_COUNT];
 
 struct nw_fact {
     int node;
+    int next; /* 1 + index of the node's next fact; 0: none */
     nw_fact_id id;
     double number;   /* NAN: a text */
     char text[192];  /* "": a number */
