@@ -27,9 +27,11 @@ int nw_fact_find(const char *key)
 
 const struct nw_fact *nw_topo_fact(const struct nw_topo *topo, int node, nw_fact_id id)
 {
-    for (size_t i = 0; i < topo->fact_count; i++)
-        if (topo->facts[i].node == node && topo->facts[i].id == id)
-            return &topo->facts[i];
+    if (node < 0 || (size_t)node >= topo->node_count)
+        return NULL;
+    for (int i = topo->nodes[node].first_fact; i > 0; i = topo->facts[i - 1].next)
+        if (topo->facts[i - 1].id == id)
+            return &topo->facts[i - 1];
     return NULL;
 }
 
@@ -51,7 +53,11 @@ static nw_rc place(struct nw_topo *topo, int node, nw_fact_id id, const char *so
                    struct nw_fact **fact_out)
 {
     struct nw_fact *fact = (struct nw_fact *)nw_topo_fact(topo, node, id);
+    int next;
 
+    if (node < 0 || (size_t)node >= topo->node_count)
+        return nw_fail(NW_EUSAGE, "a fact of node %d; the machine has nodes 0 to %zu", node,
+                       topo->node_count - 1);
     if (fact == NULL) {
         if (topo->fact_count == topo->fact_capacity) {
             const size_t capacity = topo->fact_capacity > 0 ? 2 * topo->fact_capacity : 32;
@@ -63,8 +69,12 @@ static nw_rc place(struct nw_topo *topo, int node, nw_fact_id id, const char *so
             topo->fact_capacity = capacity;
         }
         fact = &topo->facts[topo->fact_count++];
+        next = topo->nodes[node].first_fact;
+        topo->nodes[node].first_fact = (int)topo->fact_count;
+    } else {
+        next = fact->next;
     }
-    *fact = (struct nw_fact){.node = node, .id = id, .number = NAN};
+    *fact = (struct nw_fact){.node = node, .next = next, .id = id, .number = NAN};
     snprintf(fact->source, sizeof fact->source, "%s", source);
     *fact_out = fact;
     return NW_OK;

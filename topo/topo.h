@@ -79,6 +79,8 @@ struct nw_topo_node {
                           "": unknown */
     char os_names[96]; /* every OS device of this PCI device, blank-separated: "mlx5_0 ib0", "cuda0
                           nvml0" */
+    int first_fact;    /* 1 + index of the newest of its facts, which are chained; 0: none. Kept by
+                          nw_topo_set_number and _text */
 };
 
 struct nw_topo_link { /* beyond the tree: NVLink and the like; one way */
