@@ -141,6 +141,19 @@ static nw_rc set_choice(void *field, const struct nw_quote_row *row, const char 
     return nw_fail(NW_EUSAGE, "\"%.60s\" is not known; accepted: %s", text, accepted);
 }
 
+/* "550.54.15", "12.4", "2". */
+static nw_rc check_version(const char *text)
+{
+    const size_t length = strlen(text);
+
+    if (length > 0 && isdigit((unsigned char)text[0]) && isdigit((unsigned char)text[length - 1]) &&
+        strspn(text, "0123456789.") == length && strstr(text, "..") == NULL)
+        return NW_OK;
+    return nw_fail(NW_EUSAGE,
+                   "\"%.60s\" is no version; accepted: numbers with dots between them, as 550.54",
+                   text);
+}
+
 static nw_rc set_field(struct nw_quote *quote, const struct nw_quote_row *row, const char *text)
 {
     void *field = (char *)quote + row->offset;
@@ -148,6 +161,8 @@ static nw_rc set_field(struct nw_quote *quote, const struct nw_quote_row *row, c
     double number;
 
     switch (row->type) {
+    case NW_QUOTE_VERSION:
+        NW_TRY(check_version(text)); /* fallthrough */
     case NW_QUOTE_TEXT:
         if (strlen(text) >= row->size)
             return nw_fail(NW_EUSAGE, "the text has %zu bytes; at most %zu are accepted",
@@ -301,7 +316,9 @@ static nw_rc check_pairs(const struct nw_quote *quote, const char *what)
         {"gpu", "pcie_width", "pcie_gen", "lanes alone say nothing of the rate"},
         {"price", "per_gpu_hour", "currency", "say which currency"},
         {"price", "per_node_hour", "currency", "say which currency"},
+        {"price", "per_gpu_month", "currency", "say which currency"},
         {"price", "per_node_month", "currency", "say which currency"},
+        {"disk", "mount", "file_system", "say which file system is mounted there"},
         {"price", "network_extra", "currency", "say which currency"},
         {"price", "storage_extra", "currency", "say which currency"},
         {"price", "ops_extra", "currency", "say which currency"},

@@ -18,7 +18,7 @@
 
 #include "base/err.h"
 
-#define NW_QUOTE_MAX_KEYS  40
+#define NW_QUOTE_MAX_KEYS  80
 #define NW_QUOTE_MAX_BYTES (1 << 20)
 
 struct nw_quote {
@@ -37,11 +37,20 @@ struct nw_quote {
     double memory_bytes_per_s;         /* of a GPU's own memory */
     double bf16_flop_per_s;            /* per GPU, dense */
     int has_peer_access;
+    int nvlink_count; /* NVLinks of one GPU */
+    int has_nvswitch; /* NVSwitches join all GPUs of a node */
+    int has_ecc;
+    double power_w;   /* power limit of one GPU */
+    int has_stress;   /* full load without throttling, for however long */
+    double stress_ns; /* the same for this long */
 
     int nic_count;          /* per node */
     double nic_bytes_per_s; /* per NIC, one way */
     int has_rdma;
     const char *network_kind; /* as nw_topo_node.fabric */
+    int has_gpudirect;        /* NICs read and write GPU memory (GPUDirect RDMA) */
+    int has_nic_per_gpu;      /* a NIC on the PCIe switch of every GPU */
+    int mtu_bytes;
 
     int core_count, thread_count; /* per node */
     double ram_bytes;             /* per node */
@@ -49,9 +58,17 @@ struct nw_quote {
     int nvme_count;               /* per node */
     double nvme_bytes;            /* each */
     double disk_read_bytes_per_s; /* per node, sequential */
+    double disk_write_bytes_per_s;
+    double disk_read_iops;   /* per node, random reads of 4 KiB */
+    const char *file_system; /* shared: a word of nw_quote_file_systems */
+    char file_system_mount[128];
+
+    char driver[32], cuda[32], nccl[32], pytorch[32]; /* versions: at least */
+    char os[64];
+    const char *scheduler;
 
     char currency[16];
-    double price_per_gpu_hour, price_per_node_hour, price_per_node_month;
+    double price_per_gpu_hour, price_per_node_hour, price_per_gpu_month, price_per_node_month;
     double network_extra_per_month, storage_extra_per_month,
         ops_extra_per_month; /* for the whole cluster */
 
@@ -59,11 +76,12 @@ struct nw_quote {
 };
 
 typedef enum {
-    NW_QUOTE_TEXT,   /* char array of `size` */
-    NW_QUOTE_CHOICE, /* const char *, the table's own string */
-    NW_QUOTE_YES_NO, /* int */
-    NW_QUOTE_COUNT,  /* int */
-    NW_QUOTE_NUMBER, /* double: the file's number × `scale` */
+    NW_QUOTE_TEXT,    /* char array of `size` */
+    NW_QUOTE_VERSION, /* the same: numbers with dots between them */
+    NW_QUOTE_CHOICE,  /* const char *, the table's own string */
+    NW_QUOTE_YES_NO,  /* int */
+    NW_QUOTE_COUNT,   /* int */
+    NW_QUOTE_NUMBER,  /* double: the file's number × `scale` */
 } nw_quote_type;
 
 struct nw_quote_row {
@@ -94,7 +112,8 @@ nw_rc nw_quote_to_json(const struct nw_quote *quote, json_t **json_out);
 /* A month has 730.5 hours here (365.25 × 24 / 12). */
 #define NW_HOURS_PER_MONTH 730.5
 /* Price of one node for an hour: the monthly price when it was quoted (rented by the month is how
- * training runs), else per node-hour, else per GPU-hour × GPUs. NAN: not quoted. */
+ * training runs), of the node or of its GPUs, else per node-hour, else per GPU-hour × GPUs. NAN:
+ * not quoted. */
 double nw_quote_node_hour(const struct nw_quote *quote);
 /* Network, storage and operations of the whole cluster for an hour; 0 when none was quoted. */
 double nw_quote_extra_hour(const struct nw_quote *quote);

@@ -9,9 +9,18 @@ static const char *const nvlink_ways[] = {"one-way", "bidirectional", NULL};
 static const char *const network_kinds[] = {"infiniband", "roce",     "ethernet", "efa",
                                             "cxi",        "omnipath", "iwarp",    NULL};
 
+static const char *const file_systems[] = {"lustre",    "gpfs", "beegfs",  "nfs", "ceph", "weka",
+                                           "glusterfs", "cpfs", "juicefs", "3fs", NULL};
+static const char *const schedulers[] = {"slurm", "kubernetes", "ray", "pbs", "lsf", NULL};
+
 #define FIELD(member) .offset = offsetof(struct nw_quote, member)
 #define TEXT(member)                                                                               \
     .type = NW_QUOTE_TEXT, FIELD(member), .size = sizeof((struct nw_quote *)0)->member, .unit = ""
+#define VERSION(member)                                                                            \
+    .type = NW_QUOTE_VERSION, FIELD(member), .size = sizeof((struct nw_quote *)0)->member,         \
+    .unit = ""
+#define YES_NO(member)        .type = NW_QUOTE_YES_NO, FIELD(member), .unit = ""
+#define CHOICE(member, names) .type = NW_QUOTE_CHOICE, FIELD(member), .choices = names, .unit = ""
 #define COUNT(member, most)                                                                        \
     .type = NW_QUOTE_COUNT, FIELD(member), .min = 1, .max = most, .scale = 1, .unit = ""
 #define NUMBER(member, least, most, factor, name)                                                  \
@@ -58,18 +67,37 @@ const struct nw_quote_row nw_quote_rows[] = {
     {"gpu", "bf16_TFLOPS", NUMBER(bf16_flop_per_s, 1, 1e6, 1e12, "TFLOP/s"),
      .json = "gpu_bf16_flop_per_s", .example = "989",
      .help = "dense bf16 rate of one GPU: product pages that say \"with sparsity\" print double"},
-    {"gpu", "peer_access", .type = NW_QUOTE_YES_NO, FIELD(has_peer_access), .unit = "",
-     .json = "has_peer_access", .example = "yes",
+    {"gpu", "peer_access", YES_NO(has_peer_access), .json = "has_peer_access", .example = "yes",
      .help = "GPUs reach each other's memory without going through host memory"},
+
+    {"gpu", "nvlink_links", COUNT(nvlink_count, 72), .json = "nvlink_count", .example = "18",
+     .help = "NVLinks of one GPU: H100 18, H800 8, A100 12, H100 NVL and PCIe 12 over a bridge"},
+    {"gpu", "nvswitch", YES_NO(has_nvswitch), .json = "has_nvswitch", .example = "yes",
+     .help = "NVSwitches join every GPU with every other at full rate; bridges between pairs of "
+             "cards, and links straight from GPU to GPU, are no NVSwitch"},
+    {"gpu", "ecc", YES_NO(has_ecc), .json = "has_ecc", .example = "yes",
+     .help = "ECC of the GPU's memory is on"},
+    {"gpu", "power_W", NUMBER(power_w, 1, 1e5, 1, "W"), .json = "gpu_power_limit_w",
+     .example = "700", .help = "power limit of one GPU: 700 is H100 SXM, 350 H100 PCIe"},
+    {"gpu", "stress", YES_NO(has_stress), .json = "has_stress", .example = "yes",
+     .help = "all GPUs under full load keep their clocks: no heat, no failing power supply"},
+    {"gpu", "stress_minutes", NUMBER(stress_ns, 0.01, 1e5, 60e9, "minutes"), .json = "stress_ns",
+     .example = "30", .help = "the same for at least this long"},
 
     {"network", "nic_count", COUNT(nic_count, 1024), .json = "nic_count", .example = "8",
      .help = "network cards (ports) per node for traffic between nodes"},
     {"network", "nic_gbps", NUMBER(nic_bytes_per_s, 0.001, 1e5, 1e9 / 8, "Gb/s"),
      .json = "nic_bytes_per_s", .example = "400", .help = "rate of one, in gigaBIT per second"},
-    {"network", "rdma", .type = NW_QUOTE_YES_NO, FIELD(has_rdma), .unit = "", .json = "has_rdma",
-     .example = "yes", .help = "RDMA between nodes (InfiniBand, RoCE, EFA …)"},
+    {"network", "rdma", YES_NO(has_rdma), .json = "has_rdma", .example = "yes",
+     .help = "RDMA between nodes (InfiniBand, RoCE, EFA …)"},
     {"network", "kind", .type = NW_QUOTE_CHOICE, FIELD(network_kind), .choices = network_kinds,
      .unit = "", .json = "network_kind", .example = "infiniband", .help = "kind of network"},
+    {"network", "gpudirect", YES_NO(has_gpudirect), .json = "has_gpudirect", .example = "yes",
+     .help = "the NICs read and write GPU memory themselves (GPUDirect RDMA)"},
+    {"network", "nic_per_gpu", YES_NO(has_nic_per_gpu), .json = "has_nic_per_gpu", .example = "yes",
+     .help = "every GPU has a NIC of its own on the same PCIe switch"},
+    {"network", "mtu", COUNT(mtu_bytes, 65536), .json = "mtu_bytes", .example = "4096",
+     .help = "MTU of the NICs in bytes: InfiniBand and RoCE 4096, Ethernet jumbo frames 9000"},
 
     {"cpu", "cores", COUNT(core_count, 100000), .json = "core_count", .example = "96",
      .help = "physical cores per node; a vCPU is a hardware thread, usually half a core"},
@@ -84,6 +112,27 @@ const struct nw_quote_row nw_quote_rows[] = {
      .example = "3.84", .help = "capacity of one (10^12 bytes)"},
     {"disk", "read_GBps", NUMBER(disk_read_bytes_per_s, 0.001, 1e5, 1e9, "GB/s"),
      .json = "disk_read_bytes_per_s", .example = "6", .help = "sequential read of a node"},
+    {"disk", "write_GBps", NUMBER(disk_write_bytes_per_s, 0.001, 1e5, 1e9, "GB/s"),
+     .json = "disk_write_bytes_per_s", .example = "3", .help = "sequential write of a node"},
+    {"disk", "read_IOPS", NUMBER(disk_read_iops, 1, 1e10, 1, "reads of 4 KiB a second"),
+     .json = "disk_read_iops", .example = "800000", .help = "random reads of a node"},
+    {"disk", "file_system", CHOICE(file_system, file_systems), .json = "file_system",
+     .example = "lustre", .help = "shared file system on every node"},
+    {"disk", "mount", TEXT(file_system_mount), .json = "file_system_mount", .example = "/data",
+     .help = "where the shared file system is mounted"},
+
+    {"software", "os", TEXT(os), .json = "os", .example = "Ubuntu 22.04",
+     .help = "operating system: each word must be in its name or version"},
+    {"software", "driver", VERSION(driver), .json = "driver_version", .example = "550.54",
+     .help = "NVIDIA driver, at least"},
+    {"software", "cuda", VERSION(cuda), .json = "cuda_version", .example = "12.4",
+     .help = "CUDA that the driver can run, at least"},
+    {"software", "nccl", VERSION(nccl), .json = "nccl_version", .example = "2.21",
+     .help = "NCCL, at least"},
+    {"software", "pytorch", VERSION(pytorch), .json = "pytorch_version", .example = "2.4",
+     .help = "PyTorch that sees the GPUs, at least"},
+    {"software", "scheduler", CHOICE(scheduler, schedulers), .json = "scheduler",
+     .example = "slurm", .help = "what starts jobs on the nodes"},
 
     {"price", "currency", TEXT(currency), .json = "currency", .example = "CNY",
      .help = "of all prices; must be said when a price is"},
@@ -93,6 +142,8 @@ const struct nw_quote_row nw_quote_rows[] = {
              "RTX 4090 8-15)"},
     {"price", "per_node_hour", PRICE(price_per_node_hour, 1e-9), .json = "price_per_node_hour",
      .example = "800", .help = "one node for an hour"},
+    {"price", "per_gpu_month", PRICE(price_per_gpu_month, 1e-9), .json = "price_per_gpu_month",
+     .example = "50000", .help = "one GPU for a month (730.5 h)"},
     {"price", "per_node_month", PRICE(price_per_node_month, 1e-9), .json = "price_per_node_month",
      .example = "400000",
      .help = "one node for a month (730.5 h); often some 30 % below the hourly price"},
@@ -168,6 +219,7 @@ static nw_rc set_json(json_t *json, const struct nw_quote_row *row, const struct
 
     switch (row->type) {
     case NW_QUOTE_TEXT:
+    case NW_QUOTE_VERSION:
         return nw_json_set_text(json, row->json,
                                 ((const char *)field)[0] != '\0' ? (const char *)field : NULL);
     case NW_QUOTE_CHOICE:
@@ -216,6 +268,8 @@ double nw_quote_node_hour(const struct nw_quote *quote)
 {
     if (isfinite(quote->price_per_node_month))
         return quote->price_per_node_month / NW_HOURS_PER_MONTH;
+    if (isfinite(quote->price_per_gpu_month) && quote->gpu_count > 0)
+        return quote->price_per_gpu_month * quote->gpu_count / NW_HOURS_PER_MONTH;
     if (isfinite(quote->price_per_node_hour))
         return quote->price_per_node_hour;
     if (isfinite(quote->price_per_gpu_hour) && quote->gpu_count > 0)

@@ -106,7 +106,7 @@ Test(results_quote, bad_files_name_line_key_and_what_is_accepted)
          "Accepted: model, count, memory_GiB, nvlink_GBps, nvlink_is, pcie_gen, pcie_width"},
         {"[gpu]\nxyzzy = 1\n", "vendor.ini:2: unknown key \"xyzzy\" in [gpu]. Accepted: model"},
         {"[gpus]\ncount = 8\n", "vendor.ini:1: unknown section \"gpus\"; did you mean \"gpu\"? "
-                                "Accepted: quote, cluster, gpu, network, cpu, disk, price"},
+                                "Accepted: quote, cluster, gpu, network, cpu, disk, software, price"},
         {"[gpu]\n[]\n", "vendor.ini:2: unknown section \"\""},
         {"count = 8\n", "vendor.ini:1: \"count\" stands outside a section"},
         {"[gpu]\ncount = 8\ncount = 8\n", "vendor.ini:3: \"count\" in [gpu] is given a second "
