@@ -1,0 +1,399 @@
+/* All sockets are non-blocking and belong to one poll(): the listener, the connections that came in
+ * and are being told who is here, and the own ones. */
+#include "collectives/reach.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <math.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* What comes in at once at most: every host with every address, and strangers. */
+#define GUESTS_MAX 1024
+#define MAGIC      0x6e77726561636831u /* "nwreach1" */
+
+struct greeting {
+    uint64_t magic, run;
+    uint64_t host; /* index of whoever accepted */
+    unsigned char padding[NW_REACH_PAYLOAD - 24];
+};
+
+struct guest { /* a connection that came in */
+    int fd;
+    size_t sent;
+};
+
+struct call { /* an own connection */
+    int fd;   /* -1: decided */
+    size_t received;
+    bool connected;
+    struct nw_reach_try *result;
+    struct greeting greeting;
+};
+
+struct nw_reach {
+    struct nw_reach_end end;
+    int listener;
+    struct greeting greeting;
+    struct guest guests[GUESTS_MAX];
+    size_t guest_count;
+    struct call *calls;
+    struct nw_reach_try *tries;
+    size_t call_count, waiting; /* undecided */
+    uint64_t began_ns;
+    struct pollfd *polls;
+};
+
+/* ---- listening ---------------------------------------------------------------------------------
+ */
+
+/* Both families where the kernel has IPv6. */
+static int open_listener(int *port_out)
+{
+    struct sockaddr_in6 any6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT};
+    struct sockaddr_in any4 = {.sin_family = AF_INET};
+    struct sockaddr_in6 bound = {0};
+    socklen_t length = sizeof bound;
+    const int off = 0;
+    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd >= 0 && (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) != 0 ||
+                    bind(fd, (struct sockaddr *)&any6, sizeof any6) != 0)) {
+        close(fd);
+        fd = -1;
+    }
+    if (fd < 0) {
+        fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (fd >= 0 && bind(fd, (struct sockaddr *)&any4, sizeof any4) != 0) {
+            close(fd);
+            fd = -1;
+        }
+    }
+    if (fd < 0)
+        return -1;
+    if (listen(fd, SOMAXCONN) != 0 || getsockname(fd, (struct sockaddr *)&bound, &length) != 0) {
+        close(fd);
+        return -1;
+    }
+    *port_out = ntohs(bound.sin6_port); /* at the same place in both families */
+    return fd;
+}
+
+nw_rc nw_reach_open(const char *filter, const char *host, struct nw_reach **reach_out)
+{
+    struct nw_reach *reach = calloc(1, sizeof *reach);
+    nw_rc rc;
+
+    if (reach == NULL)
+        return nw_fail(NW_ENOMEM, "no memory for the probe between hosts");
+    reach->listener = -1;
+    rc = nw_reach_find(filter, &reach->end);
+    if (rc != NW_OK) {
+        free(reach);
+        return rc;
+    }
+    snprintf(reach->end.host, sizeof reach->end.host, "%.63s", host);
+    reach->listener = open_listener(&reach->end.port);
+    if (reach->listener < 0) {
+        rc = nw_fail(NW_EIO, "%s: no TCP port can be listened on: %s", host, strerror(errno));
+        free(reach);
+        return rc;
+    }
+    *reach_out = reach;
+    return NW_OK;
+}
+
+const struct nw_reach_end *nw_reach_end(const struct nw_reach *reach)
+{
+    return &reach->end;
+}
+
+static void welcome(struct nw_reach *reach)
+{
+    while (reach->guest_count < GUESTS_MAX) {
+        const int fd = accept4(reach->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+        if (fd < 0)
+            return;
+        reach->guests[reach->guest_count++] = (struct guest){.fd = fd};
+    }
+}
+
+/* False: done with it, or it is gone. */
+static bool serve(struct nw_reach *reach, struct guest *guest)
+{
+    while (guest->sent < sizeof reach->greeting) {
+        const ssize_t n = send(guest->fd, (char *)&reach->greeting + guest->sent,
+                               sizeof reach->greeting - guest->sent, MSG_NOSIGNAL);
+
+        if (n < 0)
+            return errno == EAGAIN || errno == EINTR;
+        guest->sent += (size_t)n;
+    }
+    return false;
+}
+
+/* ---- connecting --------------------------------------------------------------------------------
+ */
+
+static socklen_t make_address(const char *ip, int port, struct sockaddr_storage *address)
+{
+    struct sockaddr_in *v4 = (struct sockaddr_in *)address;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)address;
+
+    memset(address, 0, sizeof *address);
+    if (inet_pton(AF_INET, ip, &v4->sin_addr) == 1) {
+        v4->sin_family = AF_INET;
+        v4->sin_port = htons((uint16_t)port);
+        return sizeof *v4;
+    }
+    if (inet_pton(AF_INET6, ip, &v6->sin6_addr) != 1)
+        return 0;
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons((uint16_t)port);
+    return sizeof *v6;
+}
+
+static nw_reach_state state_of(int error)
+{
+    static const struct {
+        int error;
+        nw_reach_state state;
+    } known[] = {
+        {ETIMEDOUT, NW_REACH_TIMEOUT},     {ECONNREFUSED, NW_REACH_REFUSED},
+        {EHOSTUNREACH, NW_REACH_NO_ROUTE}, {ENETUNREACH, NW_REACH_NO_ROUTE},
+        {EINVAL, NW_REACH_NO_ROUTE}, /* what Linux says of a blackhole route */
+        {EACCES, NW_REACH_FORBIDDEN},      {EPERM, NW_REACH_FORBIDDEN},
+    };
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].error == error)
+            return known[i].state;
+    return NW_REACH_FAILED;
+}
+
+static void decide(struct nw_reach *reach, struct call *call, nw_reach_state state, int error)
+{
+    call->result->state = state;
+    call->result->error = error;
+    if (state == NW_REACH_OK)
+        call->result->took_ns = (double)(nw_now_ns() - reach->began_ns);
+    if (call->fd >= 0)
+        close(call->fd);
+    call->fd = -1;
+    reach->waiting--;
+}
+
+static void note_source(struct call *call)
+{
+    struct sockaddr_storage own;
+    socklen_t length = sizeof own;
+
+    if (getsockname(call->fd, (struct sockaddr *)&own, &length) != 0)
+        return;
+    if (own.ss_family == AF_INET)
+        inet_ntop(AF_INET, &((struct sockaddr_in *)&own)->sin_addr, call->result->from,
+                  sizeof call->result->from);
+    else
+        inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&own)->sin6_addr, call->result->from,
+                  sizeof call->result->from);
+}
+
+static void dial(struct nw_reach *reach, struct call *call, const struct nw_reach_end *end)
+{
+    struct sockaddr_storage address;
+    const socklen_t length =
+        make_address(end->addresses[call->result->address].ip, end->port, &address);
+
+    call->fd =
+        length > 0 ? socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0) : -1;
+    if (call->fd < 0) {
+        decide(reach, call, NW_REACH_FAILED, length > 0 ? errno : EAFNOSUPPORT);
+        return;
+    }
+    if (connect(call->fd, (struct sockaddr *)&address, length) != 0 && errno != EINPROGRESS) {
+        decide(reach, call, state_of(errno), errno);
+        return;
+    }
+    note_source(call); /* bound by now, whether it will be answered or not */
+}
+
+/* What was heard so far, when no more will come. */
+static void judge_heard(struct nw_reach *reach, struct call *call, int error)
+{
+    const struct greeting *said = &call->greeting;
+
+    if (call->received < 24)
+        decide(reach, call, call->connected ? NW_REACH_SILENT : NW_REACH_TIMEOUT, error);
+    else if (said->magic != reach->greeting.magic || said->run != reach->greeting.run ||
+             said->host != (uint64_t)call->result->to)
+        decide(reach, call, NW_REACH_OTHER_HOST, 0);
+    else
+        decide(reach, call, call->received == sizeof *said ? NW_REACH_OK : NW_REACH_CUT, error);
+}
+
+static void listen_to(struct nw_reach *reach, struct call *call)
+{
+    while (call->received < sizeof call->greeting) {
+        const ssize_t n = recv(call->fd, (char *)&call->greeting + call->received,
+                               sizeof call->greeting - call->received, 0);
+
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        if (n <= 0) {
+            judge_heard(reach, call, n < 0 ? errno : 0);
+            return;
+        }
+        call->received += (size_t)n;
+    }
+    judge_heard(reach, call, 0);
+}
+
+static void answer(struct nw_reach *reach, struct call *call, short events)
+{
+    if (!call->connected) {
+        int error = 0;
+        socklen_t length = sizeof error;
+
+        if (getsockopt(call->fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0)
+            error = errno;
+        if (error != 0) {
+            decide(reach, call, state_of(error), error);
+            return;
+        }
+        call->connected = (events & POLLOUT) != 0;
+    }
+    if (call->connected)
+        listen_to(reach, call);
+}
+
+static size_t count_calls(const struct nw_reach_end *ends, size_t count, size_t self)
+{
+    size_t calls = 0;
+
+    for (size_t to = 0; to < count; to++)
+        if (nw_reach_is_partner(self, to, count) && ends[to].port > 0)
+            calls += ends[to].address_count;
+    return calls;
+}
+
+nw_rc nw_reach_start(struct nw_reach *reach, const struct nw_reach_end *ends, size_t count,
+                     size_t self, uint64_t run)
+{
+    const size_t calls = count_calls(ends, count, self);
+
+    reach->greeting = (struct greeting){.magic = MAGIC, .run = run, .host = self};
+    reach->calls = calloc(calls + 1, sizeof *reach->calls);
+    reach->tries = calloc(calls + 1, sizeof *reach->tries);
+    reach->polls = calloc(calls + GUESTS_MAX + 1, sizeof *reach->polls);
+    if (reach->calls == NULL || reach->tries == NULL || reach->polls == NULL)
+        return nw_fail(NW_ENOMEM, "no memory for %zu connections", calls);
+    reach->began_ns = nw_now_ns();
+    reach->waiting = calls;
+    for (size_t to = 0; to < count; to++)
+        for (size_t i = 0; i < ends[to].address_count; i++) {
+            struct call *call = &reach->calls[reach->call_count];
+
+            if (!nw_reach_is_partner(self, to, count) || ends[to].port <= 0)
+                continue;
+            call->result = &reach->tries[reach->call_count++];
+            *call->result = (struct nw_reach_try){.to = (int)to, .address = (int)i, .took_ns = NAN};
+            dial(reach, call, &ends[to]);
+        }
+    return NW_OK;
+}
+
+/* ---- waiting -----------------------------------------------------------------------------------
+ */
+
+static size_t gather_polls(struct nw_reach *reach)
+{
+    size_t count = 0;
+
+    reach->polls[count++] = (struct pollfd){
+        .fd = reach->guest_count < GUESTS_MAX ? reach->listener : -1, .events = POLLIN};
+    for (size_t i = 0; i < reach->guest_count; i++)
+        reach->polls[count++] = (struct pollfd){.fd = reach->guests[i].fd, .events = POLLOUT};
+    for (size_t i = 0; i < reach->call_count; i++)
+        reach->polls[count++] =
+            (struct pollfd){.fd = reach->calls[i].fd,
+                            .events = reach->calls[i].connected ? POLLIN : POLLIN | POLLOUT};
+    return count;
+}
+
+static void serve_guests(struct nw_reach *reach, const struct pollfd *polls)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < reach->guest_count; i++) {
+        if (polls[i].revents == 0 || serve(reach, &reach->guests[i]))
+            reach->guests[kept++] = reach->guests[i];
+        else
+            close(reach->guests[i].fd);
+    }
+    reach->guest_count = kept;
+}
+
+/* Twice the limit where the connection stands and only its data is missing: a busy host. */
+static void give_up_late(struct nw_reach *reach)
+{
+    const double waited = (double)(nw_now_ns() - reach->began_ns);
+
+    for (size_t i = 0; i < reach->call_count; i++) {
+        struct call *call = &reach->calls[i];
+
+        if (call->fd >= 0 && waited > NW_REACH_LIMIT_NS * (call->connected ? 2 : 1))
+            judge_heard(reach, call, ETIMEDOUT);
+    }
+}
+
+bool nw_reach_step(struct nw_reach *reach, int wait_ms)
+{
+    size_t count, guests;
+
+    if (reach->polls == NULL) /* not started: whoever comes is served afterwards */
+        return false;
+    count = gather_polls(reach);
+    guests = reach->guest_count;
+    if (poll(reach->polls, count, wait_ms) > 0) {
+        for (size_t i = 0; i < reach->call_count; i++) {
+            const struct pollfd *poll = &reach->polls[1 + guests + i];
+
+            if (reach->calls[i].fd >= 0 && poll->revents != 0)
+                answer(reach, &reach->calls[i], poll->revents);
+        }
+        serve_guests(reach, reach->polls + 1);
+        welcome(reach);
+    }
+    give_up_late(reach);
+    return reach->waiting > 0;
+}
+
+const struct nw_reach_try *nw_reach_tries(const struct nw_reach *reach, size_t *count_out)
+{
+    *count_out = reach->call_count;
+    return reach->tries;
+}
+
+void nw_reach_close(struct nw_reach *reach)
+{
+    if (reach == NULL)
+        return;
+    for (size_t i = 0; i < reach->call_count; i++)
+        if (reach->calls[i].fd >= 0)
+            close(reach->calls[i].fd);
+    for (size_t i = 0; i < reach->guest_count; i++)
+        close(reach->guests[i].fd);
+    close(reach->listener);
+    free(reach->calls);
+    free(reach->tries);
+    free(reach->polls);
+    free(reach);
+}
