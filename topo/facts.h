@@ -187,12 +187,28 @@ enum { /* flags of a fact */
       NW_FACT_OF_GPU | NW_FACT_PASSING, "memory errors corrected")                                 \
     X(NW_FACT_ECC_UNCORRECTED, "ecc_uncorrected_count", NW_FACT_NUMBER,                            \
       NW_FACT_OF_GPU | NW_FACT_PASSING, "memory errors not corrected")                             \
+    X(NW_FACT_ECC_CORRECTED_EVER, "ecc_corrected_lifetime_count", NW_FACT_NUMBER,                  \
+      NW_FACT_OF_GPU | NW_FACT_PASSING, "memory errors corrected in the GPU's lifetime")           \
+    X(NW_FACT_ECC_UNCORRECTED_EVER, "ecc_uncorrected_lifetime_count", NW_FACT_NUMBER,              \
+      NW_FACT_OF_GPU | NW_FACT_PASSING, "memory errors not corrected in the GPU's lifetime")       \
     X(NW_FACT_REMAP_PENDING, "row_remap_pending", NW_FACT_YES_NO, NW_FACT_OF_GPU,                  \
       "memory rows wait for a reset to be remapped")                                               \
     X(NW_FACT_REMAP_FAILED, "row_remap_failed", NW_FACT_YES_NO, NW_FACT_OF_GPU,                    \
       "memory rows could not be remapped")                                                         \
     X(NW_FACT_RETIRED_PAGES, "retired_page_count", NW_FACT_NUMBER, NW_FACT_OF_GPU,                 \
       "memory pages retired or rows remapped for errors")                                          \
+    X(NW_FACT_RETIRED_UNCORRECTED, "retired_uncorrected_count", NW_FACT_NUMBER, NW_FACT_OF_GPU,    \
+      "of them for errors that could not be corrected")                                            \
+    X(NW_FACT_RECOVERY, "recovery_action", NW_FACT_TEXT, NW_FACT_OF_GPU,                           \
+      "what the driver asks for: none, reset, reboot")                                             \
+    X(NW_FACT_FABRIC_STATE, "fabric_state", NW_FACT_TEXT, NW_FACT_OF_GPU,                          \
+      "NVLink fabric registration: completed, in progress")                                        \
+    X(NW_FACT_FABRIC_STATUS, "fabric_status", NW_FACT_TEXT, NW_FACT_OF_GPU,                        \
+      "NVLink fabric status: success, or the error")                                               \
+    X(NW_FACT_GPU_VIRTUAL, "gpu_virtualization", NW_FACT_TEXT, NW_FACT_OF_GPU,                     \
+      "how a virtual machine has the GPU: none, pass-through, vgpu")                               \
+    X(NW_FACT_PEERS, "peer_gpu_count", NW_FACT_NUMBER, NW_FACT_OF_GPU | NW_FACT_EQUAL_ON_SIBLINGS, \
+      "GPUs that it can reach directly (P2P)")                                                     \
     X(NW_FACT_PERSISTENCE, "persistence_mode", NW_FACT_YES_NO,                                     \
       NW_FACT_OF_GPU | NW_FACT_EQUAL_ON_HOSTS, "persistence mode")                                 \
     X(NW_FACT_MIG, "mig_enabled", NW_FACT_YES_NO, NW_FACT_OF_GPU | NW_FACT_EQUAL_ON_SIBLINGS,      \
