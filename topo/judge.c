@@ -226,3 +226,17 @@ nw_rc nw_topo_judge(struct nw_topo *topo)
     NW_TRY(judge_slow_links(topo));
     return judge_nics(topo);
 }
+
+bool nw_topo_is_judged(const char *code)
+{
+    static const char *const codes[] = {
+        "io-not-visible", "io-not-in-file", "cpus-hidden",       "cpus-not-allowed",
+        "memory-not-ram", "no-nvidia-gpu",  "gpu-place-unknown", "nvlink-unknown",
+        "nvlink-uneven",  "pcie-narrow",    "nic-down",          "pcie-slower-than-siblings",
+        "iwarp"};
+
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (strcmp(codes[i], code) == 0)
+            return true;
+    return false;
+}

@@ -134,6 +134,7 @@ nw_rc nw_topo_build(struct nw_raw *raw, struct nw_topo **topo_out);
 nw_rc nw_topo_build_links(const struct nw_raw *raw, const int *node_of, struct nw_topo *topo);
 /* Gaps and oddities in words. */
 nw_rc nw_topo_judge(struct nw_topo *topo);
+bool nw_topo_is_judged(const char *code); /* a code of nw_topo_judge's findings */
 
 /* Texts come from devices and files: cuts torn UTF-8, replaces control characters. */
 void nw_topo_clean(struct nw_topo *topo);
