@@ -241,6 +241,17 @@ enum { /* flags of a fact */
       "NUMA node that is the GPU's own memory")                                                    \
     X(NW_FACT_QUERY_TIME, "driver_answer_s", NW_FACT_NUMBER, NW_FACT_OF_GPU | NW_FACT_PASSING,     \
       "time the driver took to answer")                                                            \
+    /* NCCL's view */                                                                              \
+    X(NW_FACT_CPU, "cpu_model", NW_FACT_TEXT, NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS,         \
+      "CPU, as its family and model")                                                              \
+    X(NW_FACT_HOST_HASH, "host_hash", NW_FACT_TEXT, NW_FACT_OF_MACHINE | NW_FACT_SECRET,           \
+      "host of a NUMA node, where one NVLink domain spans several")                                \
+    X(NW_FACT_GDR, "gpudirect_rdma", NW_FACT_YES_NO,                                               \
+      NW_FACT_OF_GPU | NW_FACT_OF_NIC | NW_FACT_EQUAL_ON_HOSTS, "GPUDirect RDMA, as NCCL saw it")  \
+    X(NW_FACT_CARD, "card_id", NW_FACT_TEXT, NW_FACT_OF_NIC | NW_FACT_SECRET,                      \
+      "card, as NCCL identifies it (its system GUID, bytes in memory order)")                      \
+    X(NW_FACT_CARD_PORT, "card_port", NW_FACT_NUMBER, NW_FACT_OF_NIC,                              \
+      "port of the card, as NCCL counts them")                                                     \
     /* NICs and their ports */                                                                     \
     X(NW_FACT_FIRMWARE, "firmware_version", NW_FACT_TEXT,                                          \
       NW_FACT_OF_NIC | NW_FACT_EQUAL_ON_SIBLINGS | NW_FACT_EQUAL_ON_HOSTS, "firmware")             \

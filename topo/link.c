@@ -1,7 +1,10 @@
 #include "topo/link.h"
 
+#include <fnmatch.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 /* PCI Express Base Specification: transfer rate per lane, and the share that carries packets.
  * Gen1, Gen2: 8b/10b. Gen3 to Gen5: 128b/130b. Gen6: a 256-byte FLIT has 8 bytes of CRC and 6 of
@@ -62,6 +65,103 @@ double nw_nvlink_bytes_per_s(int generation)
     if (generation < 1 || (size_t)generation > sizeof rates / sizeof rates[0])
         return NAN;
     return rates[generation - 1];
+}
+
+double nw_nvlink_bytes_per_s_of(const char *model, double capability)
+{
+    /* NVIDIA's product pages; GA102 cards: "4 links, 14.0625 GB/s each direction each" (NVIDIA
+     * Ampere GA102 white paper). */
+    static const struct {
+        const char *part;
+        int capability;
+        double bytes_per_s;
+    } rows[] = {
+        {"GB200", 100, 50e9},     {"GB300", 103, 50e9},     {"B200", 100, 50e9},
+        {"B300", 103, 50e9},      {"B100", 100, 50e9},      {"GH200", 90, 25e9},
+        {"H100", 90, 25e9},       {"H200", 90, 25e9},       {"H800", 90, 25e9},
+        {"H20", 90, 25e9},        {"A100", 80, 25e9},       {"A800", 80, 25e9},
+        {"A30", 80, 25e9},        {"A40", 86, 14.0625e9},   {"A6000", 86, 14.0625e9},
+        {"A5500", 86, 14.0625e9}, {"A5000", 86, 14.0625e9}, {"A4500", 86, 14.0625e9},
+        {"3090", 86, 14.0625e9},  {"V100", 70, 25e9},       {"GV100", 70, 25e9},
+        {"TITAN RTX", 75, 25e9},  {"RTX 8000", 75, 25e9},   {"RTX 6000", 75, 25e9},
+        {"2080", 75, 25e9},       {"P100", 60, 20e9},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && model[0] != '\0'; i++)
+        if (strstr(model, rows[i].part) != NULL)
+            return rows[i].bytes_per_s;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].capability == capability)
+            return rows[i].bytes_per_s;
+    return NAN;
+}
+
+double nw_xgmi_bytes_per_s(const char *model)
+{
+    /* One link, one way: MI100 276 GB/s both ways over 3 links (AMD's product page), MI200 50+50
+     * (arXiv:2302.14827), MI300 64+64 (arXiv:2410.00801). */
+    static const struct {
+        const char *part;
+        double bytes_per_s;
+    } rows[] = {{"gfx908", 46e9}, {"MI100", 46e9},  {"gfx910", 50e9}, {"gfx90a", 50e9},
+                {"MI2", 50e9},    {"gfx942", 64e9}, {"MI3", 64e9}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strstr(model, rows[i].part) != NULL)
+            return rows[i].bytes_per_s;
+    return NAN;
+}
+
+double nw_c2c_bytes_per_s(void)
+{
+    return 450e9; /* NVIDIA Grace Hopper and GB200 product pages: 900 GB/s, both ways summed */
+}
+
+struct nw_socket_link nw_socket_link(const char *cpu)
+{
+    /* One way: what one link carries at best times the most links that a socket has; boards may
+     * use fewer. Intel: GT/s x 16 data bits of 20 lanes (UPI 2.0: 19.2 of 24). AMD: x16 links.
+     * "family F model M" is how NCCL's topology files name a CPU (hexadecimal CPUID, decimal). */
+    static const struct {
+        const char *part;
+        struct nw_socket_link link;
+    } rows[] = {
+        {"Intel family 6 model 63", {2, 19.2e9, "QPI 9.6 GT/s"}},
+        {"Intel family 6 model 79", {2, 19.2e9, "QPI 9.6 GT/s"}},
+        {"Intel family 6 model 85", {3, 20.8e9, "UPI 10.4 GT/s"}},
+        {"Intel family 6 model 106", {3, 22.4e9, "UPI 11.2 GT/s"}},
+        {"Intel family 6 model 143", {4, 38.4e9, "UPI 2.0 16 GT/s"}},
+        {"Intel family 6 model 207", {4, 48e9, "UPI 2.0 20 GT/s"}},
+        {"Intel family 6 model 173", {6, 57.6e9, "UPI 2.0 24 GT/s"}},
+        {"AMD family 143 model 49", {4, 36e9, "xGMI 18 GT/s x16"}}, /* NCCL's 143: 0x17 */
+        {"AMD family 175 model 1", {4, 36e9, "xGMI 18 GT/s x16"}},  /* 175: 0x19 */
+        {"AMD family 175 model 17", {4, 64e9, "xGMI 32 GT/s x16"}},
+        {"E5-26?? v3", {2, 19.2e9, "QPI 9.6 GT/s"}},
+        {"E5-26?? v4", {2, 19.2e9, "QPI 9.6 GT/s"}},
+        {"E5-26??", {2, 16e9, "QPI 8 GT/s"}},
+        {"E56??", {2, 12.8e9, "QPI 6.4 GT/s"}},
+        {"X56??", {2, 12.8e9, "QPI 6.4 GT/s"}},
+        {"[PGSB][lioa][ltlr][tdvn]* ?1??", {3, 20.8e9, "UPI 10.4 GT/s"}},
+        {"[PGSB][lioa][ltlr][tdvn]* ?2??", {3, 20.8e9, "UPI 10.4 GT/s"}},
+        {"[PGSB][lioa][ltlr][tdvn]* ?3??", {3, 22.4e9, "UPI 11.2 GT/s"}},
+        {"[PGSB][lioa][ltlr][tdvn]* ?4??", {4, 38.4e9, "UPI 2.0 16 GT/s"}},
+        {"[PGSB][lioa][ltlr][tdvn]* ?5??", {4, 48e9, "UPI 2.0 20 GT/s"}},
+        {"Xeon(R) 6???", {6, 57.6e9, "UPI 2.0 24 GT/s"}},
+        {"EPYC 7??1", {4, 21.3e9, "xGMI 10.7 GT/s x16"}},
+        {"EPYC 7??[23]", {4, 36e9, "xGMI 18 GT/s x16"}},
+        {"EPYC 7[A-Z]?[23]", {4, 36e9, "xGMI 18 GT/s x16"}},
+        {"EPYC 9??[45]", {4, 64e9, "xGMI 32 GT/s x16"}},
+        {"EPYC 9[A-Z]?[45]", {4, 64e9, "xGMI 32 GT/s x16"}},
+        {"POWER9", {1, 64e9, "X-Bus 16 Gb/s, 4 bytes wide"}},
+    };
+    char pattern[80];
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snprintf(pattern, sizeof pattern, "*%s*", rows[i].part);
+        if (fnmatch(pattern, cpu, 0) == 0)
+            return rows[i].link;
+    }
+    return (struct nw_socket_link){0, NAN, ""};
 }
 
 double nw_nic_bytes_per_s(double gbit_per_s)

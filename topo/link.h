@@ -13,6 +13,20 @@ double nw_pcie_bytes_per_s(int generation, int lanes);
 void nw_pcie_from_rate(double bytes_per_s, int *generation_out, int *lanes_out);
 /* One NVLink, one way, by the link's generation 1..5: 20, 25, 25, 25, 50 GB/s. NAN: unknown. */
 double nw_nvlink_bytes_per_s(int generation);
+/* The same by the GPU: its name, or its compute capability (90 for 9.0; NAN: unknown). Links of the
+ * RTX cards of generation 3 are 14.0625 GB/s. */
+double nw_nvlink_bytes_per_s_of(const char *model, double capability);
+/* One XGMI link between AMD GPUs, one way, by the GPU's name. NAN: unknown. */
+double nw_xgmi_bytes_per_s(const char *model);
+/* NVLink-C2C between a Grace CPU and a GPU, all its lanes, one way. */
+double nw_c2c_bytes_per_s(void);
+/* What joins two sockets, by the CPU's name or "GenuineIntel family 6 model 143". */
+struct nw_socket_link {
+    int link_count;     /* at most, of one socket; boards may use fewer; 0: unknown */
+    double bytes_per_s; /* one link, one way; NAN: unknown */
+    const char *name;   /* "UPI 2.0 16 GT/s"; "": unknown */
+};
+struct nw_socket_link nw_socket_link(const char *cpu);
 /* NIC: Gb/s as sold to bytes/s. */
 double nw_nic_bytes_per_s(double gbit_per_s);
 

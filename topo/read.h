@@ -139,6 +139,11 @@ bool nw_topo_is_judged(const char *code); /* a code of nw_topo_judge's findings 
 /* Texts come from devices and files: cuts torn UTF-8, replaces control characters. */
 void nw_topo_clean(struct nw_topo *topo);
 
+/* NCCL's topology files (read_nccl_xml.c); a row of nw_topo_formats. */
+bool nw_nccl_xml_recognise(const char *data, size_t length);
+nw_rc nw_nccl_xml_read(const char *data, size_t length, const char *what,
+                       struct nw_topo **topo_out);
+
 nw_rc nw_topo_add_node(struct nw_topo *topo, nw_node_kind kind, int parent, int *index_out);
 
 #endif

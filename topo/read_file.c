@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/io.h"
+#include "topo/read_ib.h"
 
 /* hwloc notes the control group it ran in; whether that hid anything can't be told from the file.
  */
@@ -86,7 +87,12 @@ static bool is_xml(const char *data, size_t length)
 /* The first that recognises the data reads it: special ones before general ones. */
 const struct nw_topo_format nw_topo_formats[] = {
     {"nodeworth", "JSON of nodeworth topo --save", is_json, read_json},
+    {"nccl-topology", "NCCL's topology file (NCCL_TOPO_DUMP_FILE)", nw_nccl_xml_recognise,
+     nw_nccl_xml_read},
     {"hwloc", "hwloc XML of version 1, 2 or 3 (lstopo FILE.xml)", is_xml, read_xml},
+    {"iblinkinfo", "iblinkinfo, ibnetdiscover", nw_is_ib_fabric, nw_read_ib_fabric},
+    {"ibstat", "ibstat, ibstatus, ibv_devinfo, rdma link, ibdev2netdev, show_gids", nw_is_ib,
+     nw_read_ib},
     {NULL, NULL, NULL, NULL},
 };
 

@@ -46,7 +46,8 @@ typedef enum {
     X(NW_LINK_PCI, "pci", "PCIe")                                                                  \
     X(NW_LINK_NVLINK, "nvlink", "NVLink")                                                          \
     X(NW_LINK_OTHER, "other", "link")                                                              \
-    X(NW_LINK_XGMI, "xgmi", "XGMI")
+    X(NW_LINK_XGMI, "xgmi", "XGMI")                                                                \
+    X(NW_LINK_C2C, "c2c", "NVLink-C2C")
 
 typedef enum {
 #define X(kind, key, title) kind,
