@@ -59,10 +59,10 @@ include(fatbin) # CUDA: nw_cuda_built, nw_cuda_about
 nw_optional(NCCL ${nw_cuda_built} "opened at run time (libnccl.so.2)" "no collectives between GPUs; logs of nccl-tests are still imported"
             "It works over the GPU kernels, which need nvcc (see CUDA)")
 
-pkg_check_modules(verbs QUIET IMPORTED_TARGET libibverbs librdmacm)
-nw_optional(VERBS "${verbs_FOUND}" "libibverbs ${verbs_libibverbs_VERSION}, librdmacm ${verbs_librdmacm_VERSION}; nothing uses them yet"
-            "not there, and not used yet"
-            "apt-get install libibverbs-dev librdmacm-dev")
+# Its header alone: the library is opened at run time, so one binary starts everywhere.
+pkg_check_modules(verbs QUIET libibverbs)
+nw_optional(VERBS "${verbs_FOUND}" "libibverbs ${verbs_VERSION}, opened at run time (libibverbs.so.1): the MTU of RDMA ports"
+            "the MTU of RDMA ports is not read; sysfs tells the rest" "apt-get install libibverbs-dev")
 
 # Called last, so that the tests' own libraries are in it.
 function(nw_print_found)

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "topo/live_rdma.h"
+
 /* "Debian GNU/Linux 12 (bookworm), Linux 6.1.0-18-amd64" */
 static void name_os(struct nw_topo *topo)
 {
@@ -34,6 +36,7 @@ static nw_rc finish(const struct nw_sysfs *sysfs, struct nw_topo *topo)
 {
     nw_sysfs_annotate(sysfs, topo);
     name_os(topo);
+    NW_TRY(nw_rdma_live(sysfs->sys, topo));
     nw_topo_clean(topo);
     NW_TRY(nw_topo_judge(topo));
     return nw_sysfs_judge_limits(sysfs, topo);
