@@ -54,7 +54,7 @@ static nw_rc read_shared_memory(struct nw_system *system)
 
 static nw_rc read_huge_pages(struct nw_system *system)
 {
-    char text[4096], value[64];
+    char text[4096], value[64], unit[3];
     unsigned long long number;
 
     nw_system_text(text, sizeof text, "%s/proc/meminfo", system->root);
@@ -62,7 +62,7 @@ static nw_rc read_huge_pages(struct nw_system *system)
         sscanf(value, "%20llu", &number) == 1)
         NW_TRY(nw_system_number(system, NW_FACT_HUGEPAGES, (double)number, "/proc/meminfo"));
     if (nw_system_field(text, "Hugepagesize", value, sizeof value) &&
-        sscanf(value, "%20llu kB", &number) == 1)
+        sscanf(value, "%20llu %2s", &number, unit) == 2 && strcmp(unit, "kB") == 0)
         NW_TRY(nw_system_number(system, NW_FACT_HUGEPAGE_SIZE, (double)number * 1024,
                                 "/proc/meminfo"));
     return NW_OK;
