@@ -93,19 +93,115 @@ nw_rc nw_topo_add_link(struct nw_topo *topo, const struct nw_topo_link *link)
     return NW_OK;
 }
 
+/* --- from the tree --- */
+
+/* A port hangs below its NIC. */
+static int device_of(const struct nw_topo *topo, int node)
+{
+    while (node > 0 && topo->nodes[node].kind == NW_NODE_PORT)
+        node = topo->nodes[node].parent;
+    return node;
+}
+
+static int above(const struct nw_topo *topo, int node, nw_node_kind kind)
+{
+    while (node > 0 && topo->nodes[node].kind != kind)
+        node = topo->nodes[node].parent;
+    return node > 0 ? node : -1;
+}
+
+static bool is_host_bridge(const struct nw_topo_node *node)
+{
+    return node->kind == NW_NODE_BRIDGE && node->pci[0] == '\0';
+}
+
+static bool has_host_bridge(const struct nw_topo *topo, int node)
+{
+    while (node > 0 && !is_host_bridge(&topo->nodes[node]))
+        node = topo->nodes[node].parent;
+    return node > 0;
+}
+
+static int bridges_below(const struct nw_topo *topo, int node, int top)
+{
+    int count = 0;
+
+    for (node = topo->nodes[node].parent; node > top; node = topo->nodes[node].parent)
+        count += topo->nodes[node].kind == NW_NODE_BRIDGE;
+    return count;
+}
+
+/* The system's tree has a node for every port: two devices of one switch have its upstream port
+ * above and a downstream port each between. NCCL's files have one node for a switch, and no host
+ * bridge. */
+static nw_class below_bridge(const struct nw_topo *topo, int a, int b, int top)
+{
+    const int ports = has_host_bridge(topo, top) ? 1 : 0;
+
+    if (is_host_bridge(&topo->nodes[top]))
+        return NW_CLASS_PHB;
+    return bridges_below(topo, a, top) <= ports && bridges_below(topo, b, top) <= ports
+               ? NW_CLASS_PIX
+               : NW_CLASS_PXB;
+}
+
+enum { SAME, DIFFERENT, NOT_KNOWN };
+
+/* NUMA nodes of two devices: by their place in the tree, else by number, else by the package where
+ * a package is one NUMA node. */
+static int compare_numa(const struct nw_topo *topo, int a, int b)
+{
+    const int x = above(topo, a, NW_NODE_NUMA), y = above(topo, b, NW_NODE_NUMA);
+    const int p = above(topo, a, NW_NODE_PACKAGE), q = above(topo, b, NW_NODE_PACKAGE);
+
+    if (x > 0 && y > 0)
+        return x == y ? SAME : DIFFERENT;
+    if (topo->nodes[a].numa >= 0 && topo->nodes[b].numa >= 0)
+        return topo->nodes[a].numa == topo->nodes[b].numa ? SAME : DIFFERENT;
+    if (p > 0 && q > 0 && p != q)
+        return DIFFERENT;
+    if (topo->numa_count == 1 || (p > 0 && p == q && topo->numa_count == topo->package_count))
+        return SAME;
+    return NOT_KNOWN;
+}
+
+static bool on_other_hosts(const struct nw_topo *topo, int a, int b)
+{
+    const int x = above(topo, a, NW_NODE_NUMA), y = above(topo, b, NW_NODE_NUMA);
+    const char *of_a = x > 0 ? nw_topo_text(topo, x, NW_FACT_HOST_HASH) : NULL;
+    const char *of_b = y > 0 ? nw_topo_text(topo, y, NW_FACT_HOST_HASH) : NULL;
+
+    return of_a != NULL && of_b != NULL && strcmp(of_a, of_b) != 0;
+}
+
 nw_class nw_topo_class_of_tree(const struct nw_topo *topo, int a, int b)
 {
-    switch (nw_topo_path(topo, a, b)) {
-    case NW_PATH_SAME:
-        return a == b ? NW_CLASS_SELF : NW_CLASS_PIX;
-    case NW_PATH_SWITCH:
-        return NW_CLASS_PXB;
-    case NW_PATH_ROOT:
-        return NW_CLASS_PHB;
-    case NW_PATH_NUMA:
-        return NW_CLASS_NODE;
-    default:
+    int top, other;
+
+    a = device_of(topo, a);
+    b = device_of(topo, b);
+    if (a == b)
+        return NW_CLASS_SELF;
+    if (topo->nodes[a].pci[0] != '\0' && strcmp(topo->nodes[a].pci, topo->nodes[b].pci) == 0 &&
+        !on_other_hosts(topo, a, b))
+        return NW_CLASS_PIX;
+    for (top = a, other = b; top != other;) /* parents have smaller indexes */
+        if (top > other)
+            top = topo->nodes[top].parent;
+        else
+            other = topo->nodes[other].parent;
+    if (topo->nodes[top].kind == NW_NODE_BRIDGE)
+        return below_bridge(topo, a, b, top);
+    if (on_other_hosts(topo, a, b))
+        return NW_CLASS_UNKNOWN;
+    switch (compare_numa(topo, a, b)) {
+    case DIFFERENT:
         return NW_CLASS_SYS;
+    case SAME: /* below different host bridges, or the source does not show them */
+        return has_host_bridge(topo, a) && has_host_bridge(topo, b) ? NW_CLASS_NODE
+                                                                    : NW_CLASS_UNKNOWN;
+    default:
+        return NW_CLASS_UNKNOWN;
     }
 }
 

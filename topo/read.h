@@ -139,6 +139,11 @@ bool nw_topo_is_judged(const char *code); /* a code of nw_topo_judge's findings 
 /* Texts come from devices and files: cuts torn UTF-8, replaces control characters. */
 void nw_topo_clean(struct nw_topo *topo);
 
+/* Does a text begin with the byte order mark of UTF-16? Then it can be made UTF-8; the caller frees,
+ * NUL-terminated. */
+bool nw_utf16_is(const char *data, size_t length);
+nw_rc nw_utf16_to_utf8(const char *data, size_t length, char **text_out, size_t *length_out);
+
 /* NCCL's topology files (read_nccl_xml.c); a row of nw_topo_formats. */
 bool nw_nccl_xml_recognise(const char *data, size_t length);
 nw_rc nw_nccl_xml_read(const char *data, size_t length, const char *what,

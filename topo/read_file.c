@@ -6,6 +6,7 @@
 
 #include "base/io.h"
 #include "topo/read_ib.h"
+#include "topo/read_lspci.h"
 
 /* hwloc notes the control group it ran in; whether that hid anything can't be told from the file.
  */
@@ -93,6 +94,7 @@ const struct nw_topo_format nw_topo_formats[] = {
     {"iblinkinfo", "iblinkinfo, ibnetdiscover", nw_is_ib_fabric, nw_read_ib_fabric},
     {"ibstat", "ibstat, ibstatus, ibv_devinfo, rdma link, ibdev2netdev, show_gids", nw_is_ib,
      nw_read_ib},
+    {"lspci", "lspci -vvv", nw_is_lspci, nw_read_lspci},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -114,6 +116,16 @@ nw_rc nw_topo_read_data(const char *data, size_t length, const char *what,
 {
     static const char utf8_mark[] = "\xef\xbb\xbf";
 
+    if (nw_utf16_is(data, length)) {
+        char *text;
+        nw_rc rc;
+
+        NW_TRY(nw_utf16_to_utf8(data, length, &text, &length));
+        rc = nw_utf16_is(text, length) ? nw_fail(NW_EUSAGE, "%s: UTF-16 twice", what)
+                                       : nw_topo_read_data(text, length, what, topo_out);
+        free(text);
+        return rc;
+    }
     if (length >= 3 && memcmp(data, utf8_mark, 3) == 0) {
         data += 3;
         length -= 3;
