@@ -144,6 +144,16 @@ static nw_rc wrap_columns(struct nw_table *table)
         wrapped += is_wrapped(table, i);
         left -= is_wrapped(table, i) ? 0 : width_of(table, i);
     }
+    /* One that needs less than its part leaves the rest to the others. */
+    for (size_t i = 0; i < table->column_count && wrapped > 1; i++) {
+        const int width = is_wrapped(table, i) ? width_of(table, i) : 0;
+
+        if (width == 0 || width > left / wrapped)
+            continue;
+        scols_column_set_flags(scols_table_get_column(table->columns, i), 0);
+        left -= width;
+        wrapped--;
+    }
     for (size_t i = 0; i < table->column_count && wrapped > 0; i++)
         if (is_wrapped(table, i))
             NW_TRY(wrap_column(table, i, left / wrapped > 8 ? left / wrapped : 8));

@@ -8,6 +8,8 @@
 #include "base/units.h"
 
 #define DASH "\xE2\x80\x93"
+/* A short table needs no names of areas between its rows. */
+#define ROWS_WITHOUT_AREAS 12
 
 static const char *rate(char text[32], double bytes_per_s)
 {
@@ -42,12 +44,14 @@ static void measured_cell(char *text, size_t size, const struct nw_audit_row *ro
     else
         snprintf(text, size, "%s %s [%s, %s]", row_rate(value, row, row->measured), unit,
                  row_rate(low, row, row->measured_low), row_rate(high, row, row->measured_high));
-    if (row->simulated)
+    if (row->simulated && strcmp(text, DASH) != 0)
         strncat(text, " (simulated)", size - strlen(text) - 1);
 }
 
-static void add_row(struct nw_table *table, const struct nw_audit_row *row)
+/* `indent`: the row stands below the name of its area. */
+static void add_row(struct nw_table *table, const struct nw_audit_row *row, bool indent)
 {
+    char claim[80];
     char ceiling[32] = DASH, expected[80] = DASH, measured[200], share[32] = DASH;
     char low[32], high[32];
 
@@ -59,22 +63,28 @@ static void add_row(struct nw_table *table, const struct nw_audit_row *row)
     if (is_rate(row) && isfinite(row->measured) && row->quoted > 0)
         snprintf(share, sizeof share, "%.0f %%", 100 * row->measured / row->quoted / row->part);
     measured_cell(measured, sizeof measured, row);
-    nw_table_row(table, (const char *[]){row->claim, row->quoted_text, ceiling, expected, measured,
+    snprintf(claim, sizeof claim, "%s%s", indent ? " " : "", row->claim);
+    nw_table_row(table, (const char *[]){claim, row->quoted_text, ceiling, expected, measured,
                                          share, nw_audit_verdict_text(row->verdict)});
 }
 
 nw_rc nw_report_audit_table(FILE *stream, const struct nw_audit *audit)
 {
     static const struct nw_column columns[] = {
-        {"Claim", NW_LEFT},     {"quoted", NW_LEFT},          {"ceiling", NW_RIGHT},
+        {"Claim", NW_LEFT},     {"quoted", NW_WRAP},          {"ceiling", NW_RIGHT},
         {"expected", NW_RIGHT}, {"measured (95 %)", NW_WRAP}, {"of quote", NW_RIGHT},
         {"verdict", NW_LEFT},
     };
     struct nw_table *table;
 
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
-    for (size_t i = 0; i < audit->row_count; i++)
-        add_row(table, &audit->rows[i]);
+    const bool grouped = audit->row_count > ROWS_WITHOUT_AREAS;
+
+    for (size_t i = 0; i < audit->row_count; i++) {
+        if (grouped && (i == 0 || strcmp(audit->rows[i - 1].area, audit->rows[i].area) != 0))
+            nw_table_row(table, (const char *[]){audit->rows[i].area, "", "", "", "", "", ""});
+        add_row(table, &audit->rows[i], grouped);
+    }
     return nw_table_print(table, stream);
 }
 
@@ -164,6 +174,22 @@ static void say_findings(FILE *stream, const struct nw_audit *audit)
     }
 }
 
+static void say_costs(FILE *stream, const struct nw_audit *audit)
+{
+    char text[300], value[32];
+
+    if (audit->cost_count > 0)
+        fprintf(stream, "\nWhat it costs\n");
+    for (size_t i = 0; i < audit->cost_count; i++) {
+        const struct nw_audit_cost *cost = &audit->costs[i];
+
+        snprintf(value, sizeof value, cost->value >= 1000 ? "%.0f" : "%.4g", cost->value);
+        snprintf(text, sizeof text, "%s: %s %s (%s)%s", cost->title, value, audit->quote.currency,
+                 cost->how, cost->simulated ? " (simulated)" : "");
+        nw_print_wrapped(stream, "  ", "    ", text);
+    }
+}
+
 nw_rc nw_report_audit(FILE *stream, const struct nw_audit *audit)
 {
     const struct nw_quote *quote = &audit->quote;
@@ -182,6 +208,7 @@ nw_rc nw_report_audit(FILE *stream, const struct nw_audit *audit)
     say_all(stream, audit, NW_AUDIT_NOT_MEASURED, "Not measured");
     say_all(stream, audit, NW_AUDIT_MET, "Met: how it was read");
     say_findings(stream, audit);
+    say_costs(stream, audit);
     fprintf(stream, "\n%zu met, %zu short, %zu not measured.\n",
             nw_audit_count(audit, NW_AUDIT_MET), nw_audit_count(audit, NW_AUDIT_SHORT),
             nw_audit_count(audit, NW_AUDIT_NOT_MEASURED));

@@ -34,6 +34,10 @@ typedef enum { /* of a row's numbers */
                NW_AUDIT_BYTES,
                NW_AUDIT_BYTES_PER_S,
                NW_AUDIT_FLOP_PER_S,
+               NW_AUDIT_PER_S,
+               NW_AUDIT_W,
+               NW_AUDIT_NS,
+               NW_AUDIT_PRICE,
 } nw_audit_unit;
 
 /* What one time of a collective means on the wire, by the algorithm that may have run. */
@@ -46,6 +50,7 @@ struct nw_audit_reading {
 #define NW_AUDIT_MAX_READINGS 3
 
 struct nw_audit_row {
+    const char *area;  /* "GPUs": rows of one stand together */
     const char *key;   /* "nvlink" */
     const char *claim; /* "NVLink, per GPU, one way" */
     nw_audit_unit unit;
@@ -59,20 +64,36 @@ struct nw_audit_row {
     struct nw_audit_reading readings[NW_AUDIT_MAX_READINGS];
     size_t reading_count;
     nw_audit_verdict verdict;
-    char reason[400];          /* what decided; not measured: why, and how to measure it */
+    char reason[400];          /* what decided; not measured: why */
+    char how[300];             /* not measured: how to measure it; "": the reason says it */
     struct nw_findings causes; /* likely causes of SHORT: text and remedy */
     char source[256];          /* file, host or run that spoke */
     int quote_line;
     int machine_count; /* machines that meet the claim; 0: a rate, or unknown */
     bool simulated;
+    bool arithmetic; /* the quote held against itself: nothing of the machine */
 };
+
+/* What the quote costs, in its currency. */
+struct nw_audit_cost {
+    const char *key;   /* "node_month" */
+    const char *title; /* "one node for a month" */
+    char how[120];     /* what it is made of */
+    double value;
+    bool simulated; /* of a rate that no hardware reached */
+};
+#define NW_AUDIT_MAX_COSTS 8
 
 struct nw_audit {
     struct nw_quote quote;
     struct nw_audit_row *rows;
     size_t row_count;
     struct nw_findings findings; /* about the evidence: wrong results, unsteady runs */
-    bool simulated;              /* some row was made from simulated records */
+    struct nw_audit_cost costs[NW_AUDIT_MAX_COSTS];
+    size_t cost_count;
+    char (*hosts)[64]; /* names in the evidence, in the order seen */
+    size_t host_count;
+    bool simulated; /* some row was made from simulated records */
 };
 
 struct nw_audit_input {

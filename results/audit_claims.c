@@ -57,15 +57,17 @@ nw_rc nw_audit_judge_machines(const struct nw_audit_state *state, struct nw_audi
     nw_audit_reason(row, "%s%s%s", worst.reason,
                     worst.reason[0] != '\0' && worst.verdict == NW_AUDIT_NOT_MEASURED ? "; " : "",
                     worst.verdict == NW_AUDIT_NOT_MEASURED ? how : "");
+    if (worst.verdict == NW_AUDIT_NOT_MEASURED)
+        snprintf(row->how, sizeof row->how, "%s", how);
     if (speaker == NULL || worst.verdict == NW_AUDIT_NOT_MEASURED)
         return NW_OK;
     row->simulated = speaker->simulated;
     snprintf(row->source, sizeof row->source, "%s",
              speaker->host[0] != '\0' ? speaker->host : speaker->source);
     row->machine_count = met;
-    if (worst.verdict == NW_AUDIT_SHORT && worst.cause != NULL)
+    if (worst.verdict == NW_AUDIT_SHORT && (worst.cause != NULL || worst.cause_text[0] != '\0'))
         return nw_findings_add(&row->causes, NW_FINDING_FAIL, row->key, row->source, worst.remedy,
-                               "%s", worst.cause);
+                               "%s", worst.cause_text[0] != '\0' ? worst.cause_text : worst.cause);
     return NW_OK;
 }
 
@@ -78,29 +80,31 @@ nw_rc nw_judge_nodes(const struct nw_audit_state *state, struct nw_audit_row *ro
         snprintf(row->measured_text, sizeof row->measured_text, "%d seen", seen);
     }
     row->verdict = seen >= quoted ? NW_AUDIT_MET : NW_AUDIT_NOT_MEASURED;
-    if (seen < quoted)
-        nw_audit_reason(row,
-                        "the results cover %d of %d nodes; run on all of them: mpirun over "
-                        "every host, then audit its results",
-                        seen, quoted);
+    if (seen >= quoted)
+        return NW_OK;
+    snprintf(row->how, sizeof row->how,
+             "run on all of them: mpirun over every host, then audit its results");
+    nw_audit_reason(row, "the results cover %d of %d nodes; %s", seen, quoted, row->how);
     return NW_OK;
 }
 
 /* --- network --- */
 
-static void nics_opinion(const struct nw_quote *quote, const struct nw_machine *machine,
-                         struct nw_opinion *opinion)
+void nw_opinion_nics(const struct nw_quote *quote, const struct nw_machine *machine,
+                     struct nw_opinion *opinion)
 {
     const double wanted = isfinite(quote->nic_bytes_per_s) ? quote->nic_bytes_per_s * 8 : 0;
     int good = 0, unknown = 0, down = 0;
     double fastest = 0;
+    bool complete;
+    const struct nw_topo *topo = nw_machine_topo(machine, NW_NODE_NIC, &complete);
 
-    if (machine->topo == NULL || !machine->has_io)
+    if (topo == NULL)
         return;
-    const int count = nw_topo_count(machine->topo, NW_NODE_NIC);
+    const int count = nw_topo_count(topo, NW_NODE_NIC);
 
     for (int i = 0; i < count; i++) {
-        const struct nw_topo_node *nic = nw_topo_nth(machine->topo, NW_NODE_NIC, i);
+        const struct nw_topo_node *nic = nw_topo_nth(topo, NW_NODE_NIC, i);
 
         if (nic->port_up == 0)
             down++;
@@ -127,6 +131,11 @@ static void nics_opinion(const struct nw_quote *quote, const struct nw_machine *
                  unknown, count);
         return;
     }
+    if (!complete) {
+        snprintf(opinion->reason, sizeof opinion->reason,
+                 "this source shows %d NICs; there may be more", count);
+        return;
+    }
     opinion->verdict = NW_AUDIT_SHORT;
     if (fastest > 0)
         snprintf(opinion->reason, sizeof opinion->reason, "the fastest runs at %.4g Gb/s",
@@ -137,38 +146,31 @@ static void nics_opinion(const struct nw_quote *quote, const struct nw_machine *
     opinion->remedy = "ibstat or ip -br link on the node: state and rate of each port";
 }
 
-nw_rc nw_judge_nics(const struct nw_audit_state *state, struct nw_audit_row *row)
+void nw_opinion_rdma(const struct nw_quote *quote, const struct nw_machine *machine,
+                     struct nw_opinion *opinion)
 {
-    return nw_audit_judge_machines(state, row, nics_opinion,
-                                   "give a topology of the node (--topo)");
-}
+    bool complete;
+    const struct nw_topo *topo = nw_machine_topo(machine, NW_NODE_NIC, &complete);
 
-static bool does_rdma(const struct nw_topo_node *nic)
-{
-    static const char *const fabrics[] = {"infiniband", "roce", "efa", "iwarp", "cxi", "omnipath"};
-
-    for (size_t i = 0; i < sizeof fabrics / sizeof fabrics[0]; i++)
-        if (strcmp(nic->fabric, fabrics[i]) == 0)
-            return true;
-    return false;
-}
-
-static void rdma_opinion(const struct nw_quote *quote, const struct nw_machine *machine,
-                         struct nw_opinion *opinion)
-{
-    if (machine->topo == NULL || !machine->has_io)
+    if (topo == NULL)
         return;
-    const int count = nw_topo_count(machine->topo, NW_NODE_NIC);
-    int able = 0;
+    const int count = nw_topo_count(topo, NW_NODE_NIC);
+    int able = 0, unknown = 0;
     const char *first = "";
 
     for (int i = 0; i < count; i++) {
-        const struct nw_topo_node *nic = nw_topo_nth(machine->topo, NW_NODE_NIC, i);
+        const struct nw_topo_node *nic = nw_topo_nth(topo, NW_NODE_NIC, i);
 
-        if (!does_rdma(nic) || nic->port_up == 0)
+        unknown += nic->fabric[0] == '\0' && nic->port_up != 0;
+        if (!nw_nic_does_rdma(nic) || nic->port_up == 0)
             continue;
         if (able++ == 0)
             first = nic->fabric;
+    }
+    if (able == 0 && (unknown > 0 || !complete)) {
+        snprintf(opinion->reason, sizeof opinion->reason,
+                 "%d of %d NICs do not tell whether they do RDMA", unknown, count);
+        return;
     }
     opinion->value = able;
     if (able > 0)
@@ -184,21 +186,17 @@ static void rdma_opinion(const struct nw_quote *quote, const struct nw_machine *
                       "to pass the devices through";
 }
 
-nw_rc nw_judge_rdma(const struct nw_audit_state *state, struct nw_audit_row *row)
-{
-    return nw_audit_judge_machines(state, row, rdma_opinion,
-                                   "give a topology of the node (--topo)");
-}
-
-static void kind_opinion(const struct nw_quote *quote, const struct nw_machine *machine,
-                         struct nw_opinion *opinion)
+void nw_opinion_kind(const struct nw_quote *quote, const struct nw_machine *machine,
+                     struct nw_opinion *opinion)
 {
     int known = 0;
+    bool complete;
+    const struct nw_topo *topo = nw_machine_topo(machine, NW_NODE_NIC, &complete);
 
-    if (machine->topo == NULL || !machine->has_io)
+    if (topo == NULL)
         return;
-    for (int i = 0; i < nw_topo_count(machine->topo, NW_NODE_NIC); i++) {
-        const struct nw_topo_node *nic = nw_topo_nth(machine->topo, NW_NODE_NIC, i);
+    for (int i = 0; i < nw_topo_count(topo, NW_NODE_NIC); i++) {
+        const struct nw_topo_node *nic = nw_topo_nth(topo, NW_NODE_NIC, i);
 
         if (nic->fabric[0] == '\0')
             continue;
@@ -212,12 +210,6 @@ static void kind_opinion(const struct nw_quote *quote, const struct nw_machine *
         opinion->verdict = NW_AUDIT_SHORT;
         opinion->cause = "another network than the one quoted";
     }
-}
-
-nw_rc nw_judge_kind(const struct nw_audit_state *state, struct nw_audit_row *row)
-{
-    return nw_audit_judge_machines(state, row, kind_opinion,
-                                   "give a topology of the node (--topo)");
 }
 
 /* --- CPU, memory, disks --- */
@@ -239,8 +231,8 @@ static void count_opinion(int found, int quoted, const struct nw_machine *machin
     }
 }
 
-static void cores_opinion(const struct nw_quote *quote, const struct nw_machine *machine,
-                          struct nw_opinion *opinion)
+void nw_opinion_cores(const struct nw_quote *quote, const struct nw_machine *machine,
+                      struct nw_opinion *opinion)
 {
     count_opinion(machine->core_count, quote->core_count, machine, opinion);
     if (machine->thread_count >= quote->core_count) {
@@ -251,33 +243,22 @@ static void cores_opinion(const struct nw_quote *quote, const struct nw_machine 
     }
 }
 
-static void threads_opinion(const struct nw_quote *quote, const struct nw_machine *machine,
-                            struct nw_opinion *opinion)
+void nw_opinion_threads(const struct nw_quote *quote, const struct nw_machine *machine,
+                        struct nw_opinion *opinion)
 {
     count_opinion(machine->thread_count, quote->thread_count, machine, opinion);
-    opinion->cause = machine->thread_count > 0 && machine->thread_count == machine->core_count
+    opinion->cause = machine->thread_count > 0 && machine->thread_count == machine->core_count &&
+                             2 * machine->thread_count >= quote->thread_count
                          ? "hardware threads (SMT) are switched off"
                          : "a smaller processor, or a share of the machine";
-}
-
-nw_rc nw_judge_cores(const struct nw_audit_state *state, struct nw_audit_row *row)
-{
-    return nw_audit_judge_machines(state, row, cores_opinion,
-                                   "give a topology of the node (--topo)");
-}
-
-nw_rc nw_judge_threads(const struct nw_audit_state *state, struct nw_audit_row *row)
-{
-    return nw_audit_judge_machines(state, row, threads_opinion,
-                                   "give a topology of the node (--topo)");
 }
 
 /* Firmware, kernel and crash kernel keep 1 to 3 % of what is installed; a GB sold as a GiB is 7 %.
  */
 #define RAM_SHARE 0.95
 
-static void ram_opinion(const struct nw_quote *quote, const struct nw_machine *machine,
-                        struct nw_opinion *opinion)
+void nw_opinion_ram(const struct nw_quote *quote, const struct nw_machine *machine,
+                    struct nw_opinion *opinion)
 {
     if (!(machine->ram_bytes > 0))
         return;
@@ -297,22 +278,20 @@ static void ram_opinion(const struct nw_quote *quote, const struct nw_machine *m
     }
 }
 
-nw_rc nw_judge_ram(const struct nw_audit_state *state, struct nw_audit_row *row)
-{
-    return nw_audit_judge_machines(state, row, ram_opinion, "give a topology of the node (--topo)");
-}
-
-static void disks_opinion(const struct nw_quote *quote, const struct nw_machine *machine,
-                          struct nw_opinion *opinion)
+void nw_opinion_disks(const struct nw_quote *quote, const struct nw_machine *machine,
+                      struct nw_opinion *opinion)
 {
     int found = 0, unknown = 0;
     const double wanted = isfinite(quote->nvme_bytes) ? quote->nvme_bytes : 0;
     const int needed = quote->nvme_count > 0 ? quote->nvme_count : 1;
 
-    if (machine->topo == NULL || !machine->has_io)
+    bool complete;
+    const struct nw_topo *topo = nw_machine_topo(machine, NW_NODE_DISK, &complete);
+
+    if (topo == NULL)
         return;
-    for (int i = 0; i < nw_topo_count(machine->topo, NW_NODE_DISK); i++) {
-        const struct nw_topo_node *disk = nw_topo_nth(machine->topo, NW_NODE_DISK, i);
+    for (int i = 0; i < nw_topo_count(topo, NW_NODE_DISK); i++) {
+        const struct nw_topo_node *disk = nw_topo_nth(topo, NW_NODE_DISK, i);
 
         if (strncmp(disk->name, "nvme", 4) != 0 && disk->pci_class != 0x0108)
             continue;
@@ -332,23 +311,12 @@ static void disks_opinion(const struct nw_quote *quote, const struct nw_machine 
     } else if (found + unknown >= needed) {
         snprintf(opinion->reason, sizeof opinion->reason, "the size of %d disks is unknown",
                  unknown);
+    } else if (!complete) {
+        snprintf(opinion->reason, sizeof opinion->reason,
+                 "this source shows %d disks; there may be more", found);
     } else {
         opinion->verdict = NW_AUDIT_SHORT;
         opinion->cause = "fewer or smaller NVMe disks than quoted, or disks that are not attached";
         opinion->remedy = "lsblk -d -o NAME,SIZE,MODEL on the node";
     }
-}
-
-nw_rc nw_judge_disks(const struct nw_audit_state *state, struct nw_audit_row *row)
-{
-    return nw_audit_judge_machines(state, row, disks_opinion,
-                                   "give a topology of the node (--topo)");
-}
-
-nw_rc nw_judge_disk_read(const struct nw_audit_state *state, struct nw_audit_row *row)
-{
-    (void)state;
-    nw_audit_reason(row, "no result here is of a disk; on the node: fio --name=read --rw=read "
-                         "--bs=1M --direct=1 --iodepth=32 --size=20G --filename=FILE");
-    return NW_OK;
 }

@@ -1,5 +1,6 @@
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "results/audit_private.h"
 #include "topo/link.h"
@@ -20,11 +21,35 @@ static bool is_other_form(struct nw_gpu_name quoted, const struct nw_gpu_name fo
     return nw_gpu_name_fits(&quoted, &found);
 }
 
+/* "350 W limit, no NVLink: this is H100 PCIe": what else was read speaks for the name. */
+static void say_product(const struct nw_machine *machine, const struct nw_gpu_name *found,
+                        struct nw_opinion *opinion)
+{
+    const double fact = nw_machine_least(machine, NW_FACT_POWER_LIMIT, NULL, NULL);
+    const double watts = isfinite(fact) ? fact : machine->power_limit_w;
+    const double links = nw_machine_least(machine, NW_FACT_NVLINK_COUNT, NULL, NULL);
+    char power[48] = "", nvlink[48] = "", product[64];
+
+    if (isfinite(watts))
+        snprintf(power, sizeof power, "%.4g W limit", watts);
+    if (links > 0)
+        snprintf(nvlink, sizeof nvlink, "%.0f NVLinks", links);
+    else if (links == 0 || machine->nvlink == 0)
+        snprintf(nvlink, sizeof nvlink, "no NVLink");
+    if (power[0] == '\0' && nvlink[0] == '\0')
+        return;
+    snprintf(opinion->reason, sizeof opinion->reason, "%s%s%s: this is %s", power,
+             power[0] != '\0' && nvlink[0] != '\0' ? ", " : "", nvlink,
+             nw_gpu_name_text(found, product));
+}
+
 static void gpu_model_opinion(const struct nw_quote *quote, const struct nw_machine *machine,
                               struct nw_opinion *opinion)
 {
     struct nw_gpu_name quoted, found;
     const char *model = machine->gpu_model;
+    bool complete;
+    const struct nw_topo *topo = nw_machine_topo(machine, NW_NODE_GPU, &complete);
 
     nw_gpu_name_of(quote->gpu_model, false, &quoted);
     if (model[0] == '\0') {
@@ -37,8 +62,8 @@ static void gpu_model_opinion(const struct nw_quote *quote, const struct nw_mach
         return;
     }
     /* Several models in one machine: the first that is not the quoted one. */
-    for (int i = 0; machine->gpus_differ && i < machine->gpu_count; i++) {
-        const struct nw_topo_node *gpu = nw_topo_nth(machine->topo, NW_NODE_GPU, i);
+    for (int i = 0; machine->gpus_differ && i < nw_topo_count(topo, NW_NODE_GPU); i++) {
+        const struct nw_topo_node *gpu = nw_topo_nth(topo, NW_NODE_GPU, i);
 
         nw_gpu_name_of(gpu->model, true, &found);
         if (gpu->model[0] != '\0' && !nw_gpu_name_fits(&quoted, &found))
@@ -52,6 +77,8 @@ static void gpu_model_opinion(const struct nw_quote *quote, const struct nw_mach
                              ? "another form of the product: SXM modules, PCIe cards and NVL cards "
                                "differ in clocks, power and NVLink"
                              : "another product than the one quoted";
+    if (opinion->verdict == NW_AUDIT_SHORT)
+        say_product(machine, &found, opinion);
     else if (quoted.form == NW_GPU_FORM_UNKNOWN && found.form != NW_GPU_FORM_UNKNOWN)
         snprintf(opinion->reason, sizeof opinion->reason,
                  "the quote leaves the form open; found: %s", nw_gpu_form_text(found.form));
@@ -170,12 +197,13 @@ static void pcie_opinion(const struct nw_quote *quote, const struct nw_machine *
     /* Within a machine one GPU that cannot be told leaves the claim open. */
     static const int urgency[] = {
         [NW_AUDIT_MET] = 0, [NW_AUDIT_NOT_MEASURED] = 1, [NW_AUDIT_SHORT] = 2};
-    bool spoken = says_no_gpu(machine, opinion);
+    bool spoken = says_no_gpu(machine, opinion), complete;
+    const struct nw_topo *topo = nw_machine_topo(machine, NW_NODE_GPU, &complete);
 
-    for (int i = 0; machine->topo != NULL && i < machine->gpu_count; i++) {
+    for (int i = 0; topo != NULL && i < nw_topo_count(topo, NW_NODE_GPU); i++) {
         struct nw_opinion gpu = {.verdict = NW_AUDIT_NOT_MEASURED, .value = NAN};
 
-        pcie_of_gpu(nw_topo_nth(machine->topo, NW_NODE_GPU, i), quote, &gpu);
+        pcie_of_gpu(nw_topo_nth(topo, NW_NODE_GPU, i), quote, &gpu);
         if (!spoken || urgency[gpu.verdict] > urgency[opinion->verdict] ||
             (gpu.verdict == opinion->verdict && gpu.value < opinion->value))
             *opinion = gpu;
@@ -194,4 +222,98 @@ nw_rc nw_judge_pcie(const struct nw_audit_state *state, struct nw_audit_row *row
                            state, row, pcie_opinion,
                            "measure it: mpirun nodeworth bench --cases h2d,d2h; or give a topology "
                            "of the node, saved while the GPUs work (--topo)");
+}
+
+/* ---- ECC, power --------------------------------------------------------------------------------
+ */
+
+void nw_opinion_ecc(const struct nw_quote *quote, const struct nw_machine *machine,
+                    struct nw_opinion *opinion)
+{
+    const char *gpu = "";
+    int known;
+    const double least = nw_machine_least(machine, NW_FACT_ECC, &gpu, &known);
+
+    if (!isfinite(least)) {
+        says_no_gpu(machine, opinion);
+        return;
+    }
+    opinion->value = least;
+    if (least > 0)
+        snprintf(opinion->text, sizeof opinion->text, "on, %d GPUs", known);
+    else
+        snprintf(opinion->text, sizeof opinion->text, "%s: off", gpu);
+    opinion->verdict = least > 0 || quote->has_ecc == 0 ? NW_AUDIT_MET : NW_AUDIT_SHORT;
+    opinion->cause = "ECC is switched off, or the product has none (GeForce)";
+    opinion->remedy = "nvidia-smi -e 1 and a reset of the GPU; it costs 1/16 of GDDR memory";
+}
+
+static void power_opinion(const struct nw_quote *quote, const struct nw_machine *machine,
+                          struct nw_opinion *opinion)
+{
+    const char *gpu = "";
+    const double limit = nw_machine_least(machine, NW_FACT_POWER_LIMIT, &gpu, NULL);
+    const double normal = nw_machine_least(machine, NW_FACT_POWER_DEFAULT, NULL, NULL);
+    const double found = isfinite(limit) ? limit : normal;
+
+    if (!isfinite(found)) {
+        says_no_gpu(machine, opinion);
+        return;
+    }
+    opinion->value = found;
+    snprintf(opinion->text, sizeof opinion->text, "%.4g W", found);
+    opinion->verdict = found >= NW_SAME_POWER * quote->power_w ? NW_AUDIT_MET : NW_AUDIT_SHORT;
+    if (opinion->verdict == NW_AUDIT_MET)
+        return;
+    snprintf(opinion->reason, sizeof opinion->reason, "%s has the lowest", gpu);
+    if (normal >= NW_SAME_POWER * quote->power_w) {
+        opinion->cause = "the limit in force was set below the product's own";
+        opinion->remedy = "nvidia-smi -pl sets it; the vendor may cap power for cooling or supply";
+    } else {
+        opinion->cause = "another form of the product: PCIe cards and modules of less power share "
+                         "the name";
+        opinion->remedy = "nvidia-smi -q -d POWER: default and maximum limit";
+    }
+}
+
+/* What the case gemm read while it loaded the GPUs. */
+static nw_rc power_by_load(const struct nw_audit_state *state, struct nw_audit_row *row)
+{
+    for (size_t r = 0; state->results != NULL && r < state->results->run_count; r++) {
+        const struct nw_run *run = &state->results->runs[r];
+
+        for (size_t i = 0; i < run->record_count; i++) {
+            const struct nw_record *record = &run->records[i];
+
+            if (strcmp(record->case_name, "gemm") != 0 || !isfinite(record->during.power_limit_w) ||
+                record->during.power_limit_w >= row->measured)
+                continue;
+            row->measured = record->during.power_limit_w;
+            row->simulated = record->simulated || run->context.simulated;
+            snprintf(row->source, sizeof row->source, "%s%srank %d's GPU", record->host_a,
+                     record->host_a[0] != '\0' ? ", " : "", record->peer_a);
+        }
+    }
+    if (!isfinite(row->measured))
+        return NW_OK;
+    row->how[0] = '\0';
+    snprintf(row->measured_text, sizeof row->measured_text, "%.4g W", row->measured);
+    nw_audit_reason(row, "read while the case gemm loaded the GPUs");
+    row->verdict = row->measured >= NW_SAME_POWER * row->quoted ? NW_AUDIT_MET : NW_AUDIT_SHORT;
+    if (row->verdict == NW_AUDIT_MET)
+        return NW_OK;
+    return nw_findings_add(&row->causes, NW_FINDING_FAIL, row->key, row->source,
+                           "nvidia-smi -q -d POWER: default and maximum limit",
+                           "another form of the product, or a limit that was set");
+}
+
+nw_rc nw_judge_power(const struct nw_audit_state *state, struct nw_audit_row *row)
+{
+    NW_TRY(nw_audit_judge_machines(state, row, power_opinion,
+                                   "on the node: nodeworth topo --save FILE, or mpirun nodeworth "
+                                   "bench --cases gemm"));
+    if (row->verdict != NW_AUDIT_NOT_MEASURED)
+        return NW_OK;
+    row->measured = INFINITY;
+    return power_by_load(state, row);
 }

@@ -10,8 +10,6 @@
 #include "results/audit_private.h"
 #include "topo/link.h"
 
-/* From here on the time of a copy is that of its bytes (1 ms over Gen3 x16). */
-#define LONG_COPY_BYTES (16u << 20)
 /* Own memory is ten times as fast. */
 #define LONG_MEMORY_BYTES (64u << 20)
 
@@ -151,19 +149,31 @@ static void fill(struct nw_audit_row *row, const struct figures *figures,
 /* ---- NVLink ------------------------------------------------------------------------------------
  */
 
+/* The path's ceiling is that of a PCIe link: 15.75, 31.5, 63 GB/s. Bundles of NVLinks carry
+ * multiples of 14, 20, 25 or 50. */
+bool nw_copy_is_over_pcie(const struct nw_record *record)
+{
+    int generation, lanes;
+
+    nw_pcie_from_rate(record->ceiling_bytes_per_s, &generation, &lanes);
+    return lanes > 0 &&
+           fabs(nw_pcie_bytes_per_s(generation, lanes) / record->ceiling_bytes_per_s - 1) < 0.005;
+}
+
 static nw_rc look_p2p(const struct nw_run *run, const struct nw_record *record,
                       struct figures *figures)
 {
     const struct nw_gpu_figure figure = figure_of(run, record, 1);
 
-    return is_good(record, "p2p", LONG_COPY_BYTES) && strcmp(record->collective, "write") == 0 &&
+    return is_good(record, "p2p", NW_LONG_COPY_BYTES) && strcmp(record->collective, "write") == 0 &&
                    strcmp(record->lane, "ce") == 0
                ? take(figures, &figure, is_faster)
                : NW_OK;
 }
 
 /* Where GPUs hang on switches a pair has all links of both; joined directly, a GPU's pairs share
- * them and their sum is the GPU's. `full`: what the product's links carry; NAN: unknown. */
+ * them and their sum is the GPU's. `full`: what the product's links carry; NAN: unknown. The
+ * driver's rates are those of the signal: 6 % above the data's. */
 static void add_up_pairs(struct nw_gpu_figure *figure, double full)
 {
     struct nw_gpu_figure sum = *figure;
@@ -176,15 +186,16 @@ static void add_up_pairs(struct nw_gpu_figure *figure, double full)
         const struct nw_record *record = &run->records[i];
         const struct nw_gpu_figure pair = figure_of(run, record, 1);
 
-        if (!is_good(record, "p2p", LONG_COPY_BYTES) || record->peer_a != figure->rank ||
-            strcmp(record->collective, "write") != 0 || strcmp(record->lane, "ce") != 0)
+        if (!is_good(record, "p2p", NW_LONG_COPY_BYTES) || record->peer_a != figure->rank ||
+            strcmp(record->collective, "write") != 0 || strcmp(record->lane, "ce") != 0 ||
+            nw_copy_is_over_pcie(record))
             continue;
         sum.value += pair.value;
         sum.low += pair.low;
         sum.high += pair.high;
         sum.ceiling += pair.ceiling;
     }
-    if (sum.ceiling <= 1.02 * full)
+    if (sum.ceiling <= 1.08 * full)
         *figure = sum;
 }
 
@@ -194,15 +205,26 @@ nw_rc nw_judge_nvlink_by_pairs(const struct nw_audit_state *state, double full,
     struct figures figures = {.count = 0};
     const struct nw_gpu_figure *worst;
     nw_rc rc = each(state, &figures, look_p2p);
+    size_t over_pcie = 0;
 
-    for (size_t i = 0; rc == NW_OK && i < figures.count; i++)
-        add_up_pairs(&figures.items[i], full);
+    for (size_t i = 0; rc == NW_OK && i < figures.count; i++) {
+        if (nw_copy_is_over_pcie(figures.items[i].record))
+            over_pcie++;
+        else
+            add_up_pairs(&figures.items[i], full);
+    }
     worst = worst_of(&figures);
     *spoken_out = rc == NW_OK && worst != NULL;
     if (*spoken_out) {
         if (worst->ceiling < row->ceiling || !isfinite(row->ceiling))
             row->ceiling = worst->ceiling;
         fill(row, &figures, worst, nw_nvlink_copy_efficiency());
+        if (over_pcie == figures.count) { /* no pair is joined: there is no NVLink to measure */
+            row->ceiling = 0;
+            row->measured = row->measured_low = row->measured_high = NAN;
+            row->expected_low = row->expected_high = NAN;
+            snprintf(row->measured_text, sizeof row->measured_text, "no pair is joined");
+        }
     }
     free(figures.items);
     return rc;
@@ -216,7 +238,8 @@ static nw_rc look_bus(const struct nw_run *run, const struct nw_record *record,
 {
     const struct nw_gpu_figure figure = figure_of(run, record, 1);
 
-    if ((!is_good(record, "h2d", LONG_COPY_BYTES) && !is_good(record, "d2h", LONG_COPY_BYTES)) ||
+    if ((!is_good(record, "h2d", NW_LONG_COPY_BYTES) &&
+         !is_good(record, "d2h", NW_LONG_COPY_BYTES)) ||
         strcmp(record->collective, "copy") != 0 || record->rank_count != 1)
         return NW_OK; /* all GPUs at once may share an uplink: another question */
     return take(figures, &figure, is_weaker_way);

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,6 +136,19 @@ bool nw_gpu_name_fits(const struct nw_gpu_name *quoted, const struct nw_gpu_name
            abs(quoted->memory_gb - found->memory_gb) <= 1;
 }
 
+const char *nw_gpu_name_text(const struct nw_gpu_name *name, char text[64])
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (int i = 0; i < name->word_count && used < 56; i++)
+        used += (size_t)snprintf(text + used, 64 - used, "%s%.*s", i > 0 ? " " : "",
+                                 (int)(56 - used), name->words[i]);
+    if (name->form != NW_GPU_FORM_UNKNOWN)
+        snprintf(text + used, 64 - used, " %s", nw_gpu_form_text(name->form));
+    return text;
+}
+
 const char *nw_gpu_form_text(nw_gpu_form form)
 {
     static const char *const texts[] = {"", "SXM", "PCIe", "NVL"};
@@ -198,8 +212,11 @@ struct nw_gpu_nvlink nw_gpu_nvlink_of(const struct nw_gpu_name *name)
                                 ? nvlinks[i].link_bytes_per_s
                                 : nw_nvlink_bytes_per_s(nvlinks[i].generation);
 
-        return (struct nw_gpu_nvlink){link * nvlinks[i].links, nvlinks[i].bridge,
-                                      nvlinks[i].reduces};
+        return (struct nw_gpu_nvlink){.bytes_per_s = link * nvlinks[i].links,
+                                      .bridge = nvlinks[i].bridge,
+                                      .links = nvlinks[i].links,
+                                      .link_bytes_per_s = link,
+                                      .reduces = nvlinks[i].reduces};
     }
-    return (struct nw_gpu_nvlink){NAN, false, false};
+    return (struct nw_gpu_nvlink){.bytes_per_s = NAN, .link_bytes_per_s = NAN};
 }

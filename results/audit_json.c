@@ -12,6 +12,10 @@ static const char *suffix_of(nw_audit_unit unit)
         [NW_AUDIT_BYTES] = "_bytes",
         [NW_AUDIT_BYTES_PER_S] = "_bytes_per_s",
         [NW_AUDIT_FLOP_PER_S] = "_flop_per_s",
+        [NW_AUDIT_PER_S] = "_per_s",
+        [NW_AUDIT_W] = "_w",
+        [NW_AUDIT_NS] = "_ns",
+        [NW_AUDIT_PRICE] = "_node_hour_price",
     };
 
     return suffixes[unit];
@@ -86,6 +90,7 @@ static nw_rc set_findings(json_t *json, const char *key, const struct nw_finding
 
 static nw_rc set_row(json_t *json, const struct nw_audit_row *row)
 {
+    NW_TRY(nw_json_set_text(json, "area", row->area));
     NW_TRY(nw_json_set_text(json, "key", row->key));
     NW_TRY(nw_json_set_text(json, "claim", row->claim));
     NW_TRY(nw_json_set_text(json, "quoted", row->quoted_text));
@@ -94,6 +99,7 @@ static nw_rc set_row(json_t *json, const struct nw_audit_row *row)
     NW_TRY(nw_json_set_text(json, "measured",
                             row->measured_text[0] != '\0' ? row->measured_text : NULL));
     NW_TRY(nw_json_set_text(json, "reason", row->reason[0] != '\0' ? row->reason : NULL));
+    NW_TRY(nw_json_set_text(json, "how_to_measure", row->how[0] != '\0' ? row->how : NULL));
     NW_TRY(nw_json_set_text(json, "source", row->source[0] != '\0' ? row->source : NULL));
     NW_TRY(nw_json_set_bool(json, "simulated", row->simulated));
     if (row->machine_count > 0)
@@ -122,6 +128,27 @@ static nw_rc set_head(json_t *json, const struct nw_audit *audit)
     return NW_OK;
 }
 
+static nw_rc set_costs(json_t *json, const struct nw_audit *audit)
+{
+    json_t *list = json_array();
+
+    NW_TRY(nw_json_set_new(json, "costs", list));
+    for (size_t i = 0; i < audit->cost_count; i++) {
+        const struct nw_audit_cost *cost = &audit->costs[i];
+        json_t *item = json_object();
+
+        if (json_array_append_new(list, item) != 0)
+            return nw_fail(NW_ENOMEM, "no memory for the costs of an audit");
+        NW_TRY(nw_json_set_text(item, "key", cost->key));
+        NW_TRY(nw_json_set_text(item, "title", cost->title));
+        NW_TRY(nw_json_set_real(item, "value", cost->value));
+        NW_TRY(nw_json_set_text(item, "currency", audit->quote.currency));
+        NW_TRY(nw_json_set_text(item, "how", cost->how));
+        NW_TRY(nw_json_set_bool(item, "simulated", cost->simulated));
+    }
+    return NW_OK;
+}
+
 static nw_rc set_all(json_t *json, const struct nw_audit *audit)
 {
     json_t *rows;
@@ -136,6 +163,7 @@ static nw_rc set_all(json_t *json, const struct nw_audit *audit)
             return nw_fail(NW_ENOMEM, "no memory for the rows of an audit");
         NW_TRY(set_row(row, &audit->rows[i]));
     }
+    NW_TRY(set_costs(json, audit));
     return set_findings(json, "findings", &audit->findings);
 }
 

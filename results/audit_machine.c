@@ -6,7 +6,11 @@
 
 static void machine_init(struct nw_machine *machine, const char *host, const char *source)
 {
-    *machine = (struct nw_machine){.gpu_count = -1, .gpu_memory_bytes = NAN, .ram_bytes = NAN};
+    *machine = (struct nw_machine){.gpu_count = -1,
+                                   .gpu_memory_bytes = NAN,
+                                   .ram_bytes = NAN,
+                                   .power_limit_w = NAN,
+                                   .nvlink = -1};
     snprintf(machine->host, sizeof machine->host, "%s", host);
     snprintf(machine->source, sizeof machine->source, "%s", source);
 }
@@ -25,17 +29,24 @@ static void machine_of_topo(const struct nw_topo *topo, const char *source,
                             struct nw_machine *machine)
 {
     machine_init(machine, topo->host, topo->source[0] != '\0' ? topo->source : source);
-    machine->topo = topo;
-    machine->has_io = (topo->gaps & NW_TOPO_NO_IO) == 0;
+    machine->topos[machine->topo_count++] = topo;
     machine->restricted = (topo->gaps & NW_TOPO_RESTRICTED) != 0;
     machine->core_count = topo->core_count;
     machine->thread_count = topo->pu_count;
     if (topo->memory_bytes > 0)
         machine->ram_bytes = (double)topo->memory_bytes;
-    if (!machine->has_io)
-        return;
-    machine->gpu_count = nw_topo_count(topo, NW_NODE_GPU);
-    for (int i = 0; i < machine->gpu_count; i++)
+    bool complete;
+    const bool known = nw_machine_topo(machine, NW_NODE_GPU, &complete) != NULL;
+    const double attached = nw_machine_number(machine, NW_FACT_GPUS_ATTACHED);
+    const int shown = nw_topo_count(topo, NW_NODE_GPU);
+
+    if (known && complete)
+        machine->gpu_count = shown;
+    else if (attached >= 0 && attached <= 1024)
+        machine->gpu_count = (int)attached;
+    else
+        machine->gpu_count_seen = shown;
+    for (int i = 0; i < shown; i++)
         take_gpu(machine, nw_topo_nth(topo, NW_NODE_GPU, i));
 }
 
@@ -44,6 +55,42 @@ static bool is_gpu_run(const struct nw_context *context)
     return context->gpu_model[0] != '\0' || strcmp(context->backend, "nccl") == 0 ||
            strncmp(context->tool, "nccl-tests", 10) == 0 ||
            strncmp(context->tool, "rccl-tests", 10) == 0;
+}
+
+/* "580.65.06, CUDA driver API 13.0" of a rank's GPU; "NCCL 2.28.9 (/usr/lib/…)". */
+static void versions_of(const struct nw_context *context, struct nw_machine *machine)
+{
+    const char *driver =
+        json_string_value(json_object_get(json_array_get(context->gpus, 0), "driver"));
+    const char *cuda = driver != NULL ? strstr(driver, "CUDA driver API ") : NULL;
+
+    if (driver != NULL)
+        snprintf(machine->driver, sizeof machine->driver, "%.*s",
+                 (int)strspn(driver, "0123456789."), driver);
+    if (cuda != NULL)
+        snprintf(machine->cuda, sizeof machine->cuda, "%.40s", cuda + strlen("CUDA driver API "));
+    if (strncmp(context->library, "NCCL ", 5) == 0)
+        snprintf(machine->nccl, sizeof machine->nccl, "%.*s",
+                 (int)strspn(context->library + 5, "0123456789."), context->library + 5);
+}
+
+/* What loads and copies of a host's GPUs show of the product they are. */
+static void look_at_load(const struct nw_run *run, const char *host, struct nw_machine *machine)
+{
+    for (size_t i = 0; i < run->record_count; i++) {
+        const struct nw_record *record = &run->records[i];
+        const double limit = record->during.power_limit_w;
+
+        if (strcmp(record->host_a, host) != 0 || record->rc != NW_OK)
+            continue;
+        if (strcmp(record->case_name, "gemm") == 0 && limit > 0 &&
+            !(limit >= machine->power_limit_w))
+            machine->power_limit_w = limit;
+        if (strcmp(record->case_name, "p2p") == 0 && strcmp(record->lane, "ce") == 0 &&
+            strcmp(record->collective, "write") == 0 && record->ceiling_bytes_per_s > 0 &&
+            machine->nvlink != 1)
+            machine->nvlink = !nw_copy_is_over_pcie(record);
+    }
 }
 
 static void machine_of_host(const struct nw_context *context, const struct nw_host *host,
@@ -64,35 +111,49 @@ static void machine_of_host(const struct nw_context *context, const struct nw_ho
     if (host->memory_bytes > 0)
         machine->ram_bytes = (double)host->memory_bytes;
     machine->simulated = context->simulated;
+    versions_of(context, machine);
 }
+
+static void keep_text(char *text, const char *other, size_t size)
+{
+    if (text[0] == '\0')
+        snprintf(text, size, "%s", other);
+}
+#define KEEP_TEXT(member) keep_text(kept->member, other->member, sizeof kept->member)
 
 /* One entry a host: a topology knows more than a context, a context more than a log. */
 static void merge(struct nw_machine *kept, const struct nw_machine *other)
 {
-    struct nw_machine result = *kept;
+    const bool first_topo = kept->topo_count == 0 && other->topo_count > 0;
 
-    if (kept->topo == NULL && other->topo != NULL) {
-        result = *other;
-        if (result.gpu_model[0] == '\0')
-            memcpy(result.gpu_model, kept->gpu_model, sizeof result.gpu_model);
-    } else {
-        if (result.gpu_model[0] == '\0')
-            memcpy(result.gpu_model, other->gpu_model, sizeof result.gpu_model);
-        if (result.gpu_count < 0)
-            result.gpu_count = other->gpu_count;
-        if (result.core_count == 0)
-            result.core_count = other->core_count;
-        if (result.thread_count == 0)
-            result.thread_count = other->thread_count;
-        if (isnan(result.ram_bytes))
-            result.ram_bytes = other->ram_bytes;
+    for (size_t i = 0; i < other->topo_count && kept->topo_count < NW_MACHINE_TOPOS; i++)
+        kept->topos[kept->topo_count++] = other->topos[i];
+    KEEP_TEXT(gpu_model);
+    KEEP_TEXT(driver);
+    KEEP_TEXT(cuda);
+    KEEP_TEXT(nccl);
+    kept->gpus_differ = kept->gpus_differ || other->gpus_differ ||
+                        (other->gpu_model[0] != '\0' && other->topo_count > 0 &&
+                         kept->topo_count > 0 && strcmp(kept->gpu_model, other->gpu_model) != 0);
+    if (kept->gpu_count < 0 || (first_topo && other->gpu_count >= 0))
+        kept->gpu_count = other->gpu_count;
+    if (isnan(kept->gpu_memory_bytes))
+        kept->gpu_memory_bytes = other->gpu_memory_bytes;
+    if (kept->core_count == 0 || (first_topo && other->core_count > 0)) {
+        kept->core_count = other->core_count;
+        kept->thread_count = other->thread_count;
+        kept->restricted = other->restricted;
     }
-    result.gpu_count_seen =
-        kept->gpu_count_seen > other->gpu_count_seen ? kept->gpu_count_seen : other->gpu_count_seen;
+    if (isnan(kept->ram_bytes) || (first_topo && other->ram_bytes > 0))
+        kept->ram_bytes = other->ram_bytes;
+    kept->simulated = kept->simulated || other->simulated;
+    kept->power_limit_w = fmin(kept->power_limit_w, other->power_limit_w); /* of NAN and x: x */
+    kept->nvlink = other->nvlink > kept->nvlink ? other->nvlink : kept->nvlink;
+    if (other->gpu_count_seen > kept->gpu_count_seen)
+        kept->gpu_count_seen = other->gpu_count_seen;
     /* GPUs took part that the topology does not show: it cannot tell how many there are. */
-    if (result.gpu_count >= 0 && result.gpu_count < result.gpu_count_seen)
-        result.gpu_count = -1;
-    *kept = result;
+    if (kept->gpu_count >= 0 && kept->gpu_count < kept->gpu_count_seen)
+        kept->gpu_count = -1;
 }
 
 static nw_rc add_machine(struct nw_audit_state *state, const struct nw_machine *machine)
@@ -180,6 +241,7 @@ static nw_rc add_run(struct nw_audit_state *state, size_t run_index)
     NW_TRY(add_context_topologies(state, context, source));
     for (int i = 0; context->hosts != NULL && i < context->host_count; i++) {
         machine_of_host(context, &context->hosts[i], source, &machine);
+        look_at_load(&state->results->runs[run_index], context->hosts[i].name, &machine);
         NW_TRY(add_machine(state, &machine));
     }
     NW_TRY(add_other_models(state, context, source));
@@ -191,6 +253,7 @@ static nw_rc add_run(struct nw_audit_state *state, size_t run_index)
     if (context->host_count > 0 && context->rank_count > 0)
         machine.gpu_count_seen = context->rank_count / context->host_count;
     machine.simulated = context->simulated;
+    versions_of(context, &machine);
     return add_machine(state, &machine);
 }
 
@@ -198,6 +261,15 @@ static bool has_gpus(const struct nw_audit_state *state)
 {
     for (size_t i = 0; i < state->machine_count; i++)
         if (state->machines[i].gpu_count > 0)
+            return true;
+    return false;
+}
+
+/* A list of ports, or a matrix, without its host may be of any of the machines. */
+static bool is_whole(const struct nw_machine *machine)
+{
+    for (size_t i = 0; i < machine->topo_count; i++)
+        if ((machine->topos[i]->gaps & NW_TOPO_PARTIAL) == 0)
             return true;
     return false;
 }
@@ -220,7 +292,7 @@ nw_rc nw_audit_collect(const struct nw_audit_input *input, struct nw_audit_state
     for (size_t i = 0; i < state->machine_count; i++)
         state->machines[i].others_have_gpus = any_gpu;
     for (size_t i = 0; i < state->machine_count; i++)
-        named += state->machines[i].host[0] != '\0' || state->machines[i].topo != NULL;
+        named += state->machines[i].host[0] != '\0' || is_whole(&state->machines[i]);
     if (state->host_count < named)
         state->host_count = named;
     return NW_OK;
@@ -253,4 +325,16 @@ int nw_audit_gpus_per_node(const struct nw_audit_state *state)
         if (state->machines[i].gpu_count_seen > most)
             most = state->machines[i].gpu_count_seen;
     return most;
+}
+
+nw_rc nw_audit_name_hosts(const struct nw_audit_state *state, struct nw_audit *audit)
+{
+    audit->hosts = calloc(state->machine_count + 1, sizeof *audit->hosts);
+    if (audit->hosts == NULL)
+        return nw_fail(NW_ENOMEM, "no memory for the names of %zu hosts", state->machine_count);
+    for (size_t i = 0; i < state->machine_count; i++)
+        if (state->machines[i].host[0] != '\0')
+            memcpy(audit->hosts[audit->host_count++], state->machines[i].host,
+                   sizeof *audit->hosts);
+    return NW_OK;
 }

@@ -6,20 +6,12 @@
 #include "results/audit_private.h"
 #include "topo/link.h"
 
-/* Less than quoted by more than rounding. */
-#define LESS 0.97
-
 /* --- likely causes, by the share of the need that was reached --- */
-
-struct cause {
-    double from, below; /* share of what a healthy machine reaches */
-    const char *text, *remedy;
-};
 
 /* Shares: 33 of 93 GB/s without GPUDirect RDMA (NVIDIA/nccl#1412), 9.8 of 24 with ACS redirecting
  * (NVIDIA/nccl-tests#112), 16 of 24 with the NIC on the other socket (NVIDIA/nccl#412), 1.4 of 100
  * and more over IP sockets (Azure/aks-rdma-infiniband). */
-static const struct cause rdma_causes[] = {
+static const struct nw_rate_cause rdma_causes[] = {
     {0, 0.12, "TCP sockets are used instead of RDMA",
      "NCCL_DEBUG=INFO shows NET/IB or NET/Socket; check NCCL_IB_DISABLE, NCCL_IB_HCA, "
      "NCCL_IB_GID_INDEX"},
@@ -35,7 +27,7 @@ static const struct cause rdma_causes[] = {
      "run one pair of nodes at a time; ask the vendor for the oversubscription of the leaf"},
 };
 
-static const struct cause tcp_causes[] = {
+static const struct nw_rate_cause tcp_causes[] = {
     {0, 0.6, "a slower link is in the path, or the traffic is shaped",
      "ethtool on both ends and the vendor's limit for the virtual machine"},
     {0, 0.8, "MPI uses another interface than the quoted one",
@@ -46,18 +38,9 @@ static const struct cause tcp_causes[] = {
      "uptime on each node; run with nothing else there"},
 };
 
-static const struct cause nvlink_causes[] = {
-    {0, 0.3, "NVLink is not used: data goes over PCIe or host memory",
-     "nvidia-smi topo -m; NCCL_DEBUG=INFO shows P2P or SHM; NCCL_P2P_DISABLE, container isolation, "
-     "the fabric manager's state"},
-    {0.3, 1, "some NVLinks are inactive", "nvidia-smi nvlink -s on each GPU"},
-    {0.5, 1, "a GPU is throttled or slower than the others",
-     "nvidia-smi -q -d PERFORMANCE,CLOCK during the run"},
-};
-
 /* `share`: of what a healthy machine reaches. */
-static nw_rc add_causes_of_share(struct nw_audit_row *row, const struct cause *causes, size_t count,
-                                 double share)
+nw_rc nw_rate_add_causes_of_share(struct nw_audit_row *row, const struct nw_rate_cause *causes,
+                                  size_t count, double share)
 {
     for (size_t i = 0; i < count; i++)
         if (share >= causes[i].from && share < causes[i].below)
@@ -66,8 +49,8 @@ static nw_rc add_causes_of_share(struct nw_audit_row *row, const struct cause *c
     return NW_OK;
 }
 
-static nw_rc add_causes(struct nw_audit_row *row, const struct cause *causes, size_t count,
-                        const struct nw_wire_evidence *evidence)
+nw_rc nw_rate_add_causes(struct nw_audit_row *row, const struct nw_rate_cause *causes, size_t count,
+                         const struct nw_wire_evidence *evidence)
 {
     char peak[32], at[32];
 
@@ -78,12 +61,12 @@ static nw_rc add_causes(struct nw_audit_row *row, const struct cause *causes, si
                                "the rate falls with size: the best was %s GB/s at %s",
                                nw_format_gb_per_s(peak, evidence->plateau.peak_bytes_per_s),
                                nw_format_bytes(at, evidence->plateau.peak_bytes)));
-    return add_causes_of_share(row, causes, count, evidence->score);
+    return nw_rate_add_causes_of_share(row, causes, count, evidence->score);
 }
 
 /* --- what every rate has in common --- */
 
-static void fill(struct nw_audit_row *row, const struct nw_wire_evidence *evidence)
+void nw_rate_fill(struct nw_audit_row *row, const struct nw_wire_evidence *evidence)
 {
     row->verdict = evidence->verdict;
     row->simulated = evidence->simulated;
@@ -115,7 +98,7 @@ static void fill(struct nw_audit_row *row, const struct nw_wire_evidence *eviden
         nw_audit_reason(row, "%s", evidence->collective);
 }
 
-static nw_rc short_by_hardware(struct nw_audit_row *row, const char *remedy, const char *text)
+nw_rc nw_rate_short_by_hardware(struct nw_audit_row *row, const char *remedy, const char *text)
 {
     char ceiling[32];
 
@@ -125,167 +108,6 @@ static nw_rc short_by_hardware(struct nw_audit_row *row, const char *remedy, con
                         nw_format_gb_per_s(ceiling, row->ceiling));
     return nw_findings_add(&row->causes, NW_FINDING_FAIL, row->key, row->source, remedy, "%s",
                            text);
-}
-
-/* --- NVLink --- */
-
-/* Of one GPU, one way, by the topology: where GPUs hang on switches every pair shows the whole
- * bundle, where they are joined directly the pairs share it. NAN: unknown. */
-static double nvlink_of_node(const struct nw_topo *topo, int node, double product)
-{
-    double sum = 0, most = 0;
-
-    for (size_t i = 0; i < topo->link_count; i++) {
-        const struct nw_topo_link *link = &topo->links[i];
-
-        if (link->kind != NW_LINK_NVLINK || (link->a != node && link->b != node))
-            continue;
-        sum += link->bytes_per_s;
-        if (link->bytes_per_s > most)
-            most = link->bytes_per_s;
-    }
-    /* Without the product's figure: 18 links of 50 GB/s are the most there is. */
-    return sum <= 1.02 * (isfinite(product) ? product : 18 * nw_nvlink_bytes_per_s(5)) ? sum : most;
-}
-
-static double nvlink_by_topology(const struct nw_audit_state *state, double product)
-{
-    double least = NAN;
-
-    for (size_t i = 0; i < state->machine_count; i++) {
-        const struct nw_machine *machine = &state->machines[i];
-
-        if (machine->topo == NULL || !machine->has_io || machine->gpu_count < 2 ||
-            (machine->topo->gaps & NW_TOPO_NO_NVLINK) != 0)
-            continue;
-        for (size_t node = 0; node < machine->topo->node_count; node++) {
-            if (machine->topo->nodes[node].kind != NW_NODE_GPU)
-                continue;
-            const double rate = nvlink_of_node(machine->topo, (int)node, product);
-
-            if (!(rate >= least))
-                least = rate;
-        }
-    }
-    return least;
-}
-
-static nw_rc judge_nvlink_ceiling(struct nw_audit_row *row, double product, double topology)
-{
-    if (product == 0)
-        return short_by_hardware(row, "ask for SXM modules where NVLink matters",
-                                 "this GPU has no NVLink");
-    if (row->ceiling == 0)
-        return short_by_hardware(row, "nvidia-smi nvlink -s; the fabric manager's state",
-                                 "no NVLink is active on a GPU");
-    if (fabs(row->quoted / 2 / row->ceiling - 1) < 0.03)
-        return short_by_hardware(row, "in the quote file: nvlink_is = bidirectional",
-                                 "the figure counts both directions: one way it is half");
-    if (isfinite(topology) && topology < LESS * product)
-        return short_by_hardware(row, "nvidia-smi nvlink -s on each GPU",
-                                 "some NVLinks are inactive");
-    return short_by_hardware(row, "compare with the product page of the GPU that is there",
-                             "the GPU's NVLink is slower than quoted");
-}
-
-static void say_nvlink_unmeasured(const struct nw_audit_state *state, struct nw_audit_row *row,
-                                  bool bridge)
-{
-    const char *how = bridge
-                          ? "bridges join pairs of cards: run all_reduce_perf on the two GPUs of a "
-                            "bridge up to 8G and audit its log"
-                          : "run all_reduce_perf of nccl-tests on all GPUs of one node, -b 8 -e "
-                            "8G -f 2, and audit its log";
-    char ceiling[32];
-    bool any_gpu = nw_audit_gpu_model(state) != NULL;
-
-    for (size_t i = 0; i < state->machine_count; i++)
-        any_gpu = any_gpu || state->machines[i].gpu_count != 0;
-    if (nw_wire_has_unknown_hosts(state))
-        nw_audit_reason(row, "the log does not tell how many nodes it ran on; %s", how);
-    else if (!any_gpu && state->machine_count > 0)
-        nw_audit_reason(row, "no GPU here; on the GPU node: %s", how);
-    else if (row->ceiling > 0)
-        nw_audit_reason(row, "the GPU's links carry at most %s GB/s; %s",
-                        nw_format_gb_per_s(ceiling, row->ceiling), how);
-    else
-        nw_audit_reason(row, "no run on the GPUs of one node; %s", how);
-}
-
-/* Bridges join pairs: only a run of two GPUs can be one, and it need not be. */
-static size_t keep_pairs(struct nw_wire_evidence *list, size_t count)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        if (list[i].rank_count != 2)
-            continue;
-        if (list[i].verdict == NW_AUDIT_SHORT) {
-            list[i].verdict = NW_AUDIT_NOT_MEASURED;
-            snprintf(list[i].reason, sizeof list[i].reason,
-                     "bridges join pairs of cards, and these two need not be one; choose them by "
-                     "nvidia-smi topo -m (NV#)");
-        }
-        list[kept++] = list[i];
-    }
-    return kept;
-}
-
-static nw_rc decide_nvlink(const struct nw_audit_state *state, struct nw_audit_row *row,
-                           const struct nw_wire_target *target, bool bridge)
-{
-    struct nw_wire_evidence *list;
-    size_t count;
-    nw_rc rc = NW_OK;
-
-    NW_TRY(nw_wire_gather(state, target, &list, &count));
-    if (bridge)
-        count = keep_pairs(list, count);
-    const struct nw_wire_evidence *evidence = nw_wire_decide(list, count, state->findings);
-
-    if (evidence == NULL)
-        say_nvlink_unmeasured(state, row, bridge);
-    else
-        fill(row, evidence);
-    if (row->verdict == NW_AUDIT_SHORT)
-        rc = add_causes(row, nvlink_causes, sizeof nvlink_causes / sizeof nvlink_causes[0],
-                        evidence);
-    free(list);
-    return rc;
-}
-
-nw_rc nw_judge_nvlink(const struct nw_audit_state *state, struct nw_audit_row *row)
-{
-    const char *model = nw_audit_gpu_model(state);
-    struct nw_gpu_nvlink product = {NAN, false, false};
-    struct nw_gpu_name name;
-    bool by_pairs;
-
-    if (model != NULL) {
-        nw_gpu_name_of(model, true, &name);
-        product = nw_gpu_nvlink_of(&name);
-        snprintf(row->source, sizeof row->source, "%s", model);
-    }
-    const double topology = nvlink_by_topology(state, product.bytes_per_s);
-
-    row->ceiling = isfinite(topology) ? topology : product.bytes_per_s;
-    if (row->ceiling == 0)
-        return judge_nvlink_ceiling(row, product.bytes_per_s, topology);
-    NW_TRY(nw_judge_nvlink_by_pairs(state, product.bytes_per_s, row, &by_pairs));
-    if (by_pairs && row->verdict == NW_AUDIT_SHORT)
-        NW_TRY(
-            add_causes_of_share(row, nvlink_causes, sizeof nvlink_causes / sizeof nvlink_causes[0],
-                                row->measured / (nw_nvlink_copy_efficiency().low * row->quoted)));
-    if (!by_pairs)
-        NW_TRY(decide_nvlink(state, row,
-                             &(struct nw_wire_target){.gpu = true,
-                                                      .reduces = product.reduces,
-                                                      .quoted = row->quoted,
-                                                      .ceiling = row->ceiling},
-                             product.bridge));
-    if (row->ceiling < LESS * row->quoted)
-        return judge_nvlink_ceiling(row, product.bytes_per_s, topology);
-    return NW_OK;
 }
 
 /* --- network --- */
@@ -298,10 +120,12 @@ static double nics_by_topology(const struct nw_audit_state *state)
     for (size_t i = 0; i < state->machine_count; i++) {
         const struct nw_machine *machine = &state->machines[i];
         double sum = 0;
-        bool known = machine->topo != NULL && machine->has_io;
+        bool complete;
+        const struct nw_topo *topo = nw_machine_topo(machine, NW_NODE_NIC, &complete);
+        bool known = topo != NULL && complete;
 
-        for (int nic = 0; known && nic < nw_topo_count(machine->topo, NW_NODE_NIC); nic++) {
-            const struct nw_topo_node *node = nw_topo_nth(machine->topo, NW_NODE_NIC, nic);
+        for (int nic = 0; known && nic < nw_topo_count(topo, NW_NODE_NIC); nic++) {
+            const struct nw_topo_node *node = nw_topo_nth(topo, NW_NODE_NIC, nic);
 
             if (node->port_up == 0)
                 continue;
@@ -354,7 +178,7 @@ nw_rc nw_judge_network(const struct nw_audit_state *state, struct nw_audit_row *
     const struct nw_wire_evidence *evidence = nw_wire_decide(list, count, state->findings);
 
     if (evidence != NULL)
-        fill(row, evidence);
+        nw_rate_fill(row, evidence);
     else if (nw_wire_has_unknown_hosts(state))
         nw_audit_reason(row,
                         "the log does not tell how many nodes it ran on; keep the lines \"Rank "
@@ -364,13 +188,15 @@ nw_rc nw_judge_network(const struct nw_audit_state *state, struct nw_audit_row *
     else
         nw_audit_reason(row, "no collective across nodes is among the results; run on all of them");
     if (row->verdict == NW_AUDIT_SHORT && target.rdma)
-        rc = add_causes(row, rdma_causes, sizeof rdma_causes / sizeof rdma_causes[0], evidence);
+        rc = nw_rate_add_causes(row, rdma_causes, sizeof rdma_causes / sizeof rdma_causes[0],
+                                evidence);
     else if (row->verdict == NW_AUDIT_SHORT)
-        rc = add_causes(row, tcp_causes, sizeof tcp_causes / sizeof tcp_causes[0], evidence);
-    if (rc == NW_OK && row->ceiling < LESS * row->quoted * row->part)
         rc =
-            short_by_hardware(row, "ibstat or ip -br link on the node: state and rate of each port",
-                              "the ports of the node sum up to less than quoted");
+            nw_rate_add_causes(row, tcp_causes, sizeof tcp_causes / sizeof tcp_causes[0], evidence);
+    if (rc == NW_OK && row->ceiling < NW_SAME_RATE * row->quoted * row->part)
+        rc = nw_rate_short_by_hardware(
+            row, "ibstat or ip -br link on the node: state and rate of each port",
+            "the ports of the node sum up to less than quoted");
     free(list);
     return rc;
 }
