@@ -1,19 +1,136 @@
+/* The table of rules, and what is done with what they find. */
 #include "topo/preflight.h"
 
+#include <stdlib.h>
+
+#include "topo/preflight_run.h"
+
 const struct nw_preflight_rule nw_preflight_rules[] = {
+    {"gpus-differ nics-differ cpus-differ memory-differs", "the devices of several hosts", NULL,
+     nw_preflight_hosts_counts},
+    {"hosts-differ", "versions and settings of several hosts", NULL, nw_preflight_hosts_alike},
+    {"hosts-differ", "GPUs and NICs of several hosts", NULL, nw_preflight_hosts_devices},
+    {"nic-names-differ", "PCI addresses of the NICs of several hosts", NULL,
+     nw_preflight_nic_names_hosts},
+    {"gpu-missing gpus-not-ours gpus-mixed gpu-memory-differs", "the GPUs' models",
+     nw_preflight_gpu_count, NULL},
+    {"siblings-differ", "facts of several devices of one model", nw_preflight_siblings, NULL},
+    {"nvlink-down nvlink-bridge-seat nvlink-none nvlink-no-bridge nvlink-cut-down nvlink-uneven "
+     "nvlink-errors driver-slow",
+     "active NVLinks, or a matrix of links", nw_preflight_nvlinks, NULL},
+    {"nvlink-fabric fabric-manager-off imex-stopped", "services, or the GPUs' fabric state",
+     nw_preflight_fabric, NULL},
+    {"memory-remap-failed memory-worn memory-remap-pending ecc-uncorrected gpu-needs-reset",
+     "ECC counts and remapped rows", nw_preflight_memory, NULL},
+    {"power-brake-all power-brake gpu-too-hot hw-slowdown power-cap-low",
+     "clock event reasons, power, clocks", nw_preflight_throttle, NULL},
+    {"power-limit-one power-limit-lowered", "power limits", nw_preflight_power, NULL},
+    {"mig-on compute-prohibited compute-exclusive persistence-off ecc-off", "the GPUs' modes",
+     nw_preflight_modes, NULL},
+    {"gpu-lost xid-memory xid-gpu xid-nvlink", "the kernel's log", nw_preflight_xid, NULL},
+    {"pcie-narrow", "PCIe widths", nw_preflight_pcie_width, NULL},
+    {"pcie-slow-under-load pcie-limited pcie-slower-than-siblings",
+     "PCIe generations; under load for the first", nw_preflight_pcie_speed, NULL},
+    {"pcie-errors pcie-replays", "the kernel's log, replay counts", nw_preflight_pcie_errors, NULL},
+    {"acs-redirect acs-elsewhere", "ACS registers of the bridges (root)", nw_preflight_acs, NULL},
+    {"iommu-translates", "the kernel's IOMMU mode", nw_preflight_iommu, NULL},
+    {"gpudirect-off", "kernel modules", nw_preflight_gpudirect, NULL},
+    {"nic-down nic-port-down ib-no-subnet-manager rdma-all-down", "states of ports",
+     nw_preflight_ports, NULL},
+    {"nic-slow port-narrow", "rates and widths of ports", nw_preflight_port_rates, NULL},
+    {"nics-share-port", "system GUIDs and PCI addresses of NICs", nw_preflight_cards, NULL},
+    {"mtu-differs roce-mtu-small mtu-below-max", "MTU of ports", nw_preflight_mtu, NULL},
+    {"roce-loss port-symbol-errors link-flaps", "counters of ports", nw_preflight_losses, NULL},
+    {"nic-name-moved", "PCI addresses of NICs", nw_preflight_nic_names, NULL},
+    {"nic-wrong-socket nic-not-for-gpus gpu-without-near-nic", "classes between GPUs and NICs",
+     nw_preflight_nic_place, NULL},
+    {"gpus-uneven", "NUMA nodes of GPUs", nw_preflight_gpu_place, NULL},
+    {"cpu-powersave numa-balancing-on", "settings of the kernel", nw_preflight_cpu, NULL},
+    {"memlock-small shm-small open-files-few", "limits of processes", nw_preflight_limits, NULL},
+    {"clock-not-synchronised", "the clock's state", nw_preflight_clock, NULL},
+    {"data-path data-slow", "the file system of the data path (--disk)", nw_preflight_data, NULL},
     {.codes = NULL},
 };
 
-nw_rc nw_preflight_judge(const struct nw_preflight_input *input, struct nw_findings *findings)
+/* Findings of the readers (topo/judge.c) that a rule here judges better, or that only say what the
+ * source could not see: those belong to "not-checked". */
+static const struct {
+    const char *code;
+    const char *gap; /* NULL: left out */
+} carried[] = {
+    {"nvlink-uneven", NULL},
+    {"pcie-slower-than-siblings", NULL},
+    {"pcie-narrow", NULL},
+    {"nic-down", NULL},
+    {"nvlink-unknown", "NVLink (\"nvidia-smi nvlink -s\" and \"nvidia-smi topo -m\" tell)"},
+    {"io-not-in-file", "GPUs, NICs and disks (the file has no I/O objects)"},
+    {"io-not-visible", "GPUs, NICs and disks (no I/O device is visible here)"},
+};
+
+/* The index in `carried`, -1: none. */
+static int find_carried(const char *code)
 {
+    for (size_t i = 0; i < sizeof carried / sizeof *carried; i++)
+        if (strcmp(carried[i].code, code) == 0)
+            return (int)i;
+    return -1;
+}
+
+static nw_rc carry_over(struct nw_preflight_run *run, size_t host)
+{
+    const struct nw_findings *from = &nw_run_host(run, host)->findings;
+
+    for (size_t i = 0; i < from->count; i++) {
+        const struct nw_finding *finding = &from->items[i];
+        const int known = find_carried(finding->code);
+
+        if (known >= 0) {
+            if (carried[known].gap != NULL)
+                nw_gap(run, host, carried[known].gap);
+            continue;
+        }
+        NW_TRY(nw_tell(run, host, 0, finding->severity, finding->code, finding->remedy, "%s",
+                       finding->text));
+        if (finding->effect != NULL)
+            NW_TRY(nw_tell_effect(run, finding->lost_bytes_per_s, "%s", finding->effect));
+        NW_TRY(nw_tell_where(run, host, finding->where));
+    }
+    return NW_OK;
+}
+
+static nw_rc apply(struct nw_preflight_run *run)
+{
+    const size_t host_count = run->input->host_count;
+
     for (const struct nw_preflight_rule *rule = nw_preflight_rules; rule->codes != NULL; rule++) {
         if (rule->all != NULL)
-            NW_TRY(rule->all(input, findings));
+            NW_TRY(rule->all(run));
         else
-            for (size_t host = 0; host < input->host_count; host++)
-                NW_TRY(rule->one(input, host, findings));
+            for (size_t host = 0; host < host_count; host++)
+                NW_TRY(rule->one(run, host));
     }
-    for (size_t host = 0; host < input->host_count; host++)
-        NW_TRY(nw_findings_copy(findings, &input->hosts[host]->findings));
+    for (size_t host = 0; host < host_count; host++)
+        NW_TRY(carry_over(run, host));
+    for (size_t host = 0; host < host_count && !run->input->no_gaps; host++)
+        if (run->gaps[host][0] != '\0')
+            NW_TRY(nw_tell(run, host, 0, NW_FINDING_INFO, "not-checked", NULL, "not checked: %s",
+                           run->gaps[host]));
     return NW_OK;
+}
+
+nw_rc nw_preflight_judge(const struct nw_preflight_input *input, struct nw_findings *findings)
+{
+    struct nw_preflight_run run = {.input = input};
+    nw_rc rc;
+
+    run.gaps = calloc(input->host_count + 1, sizeof *run.gaps);
+    if (run.gaps == NULL)
+        return nw_fail(NW_ENOMEM, "out of memory for the findings of %zu hosts", input->host_count);
+    rc = apply(&run);
+    for (int severity = NW_FINDING_FAIL; severity >= NW_FINDING_INFO && rc == NW_OK; severity--)
+        rc = nw_preflight_join(&run, (nw_severity)severity, findings);
+    nw_findings_free(&run.told);
+    free(run.places);
+    free(run.gaps);
+    return rc;
 }
