@@ -124,7 +124,7 @@ struct nw_sysfs {
 nw_rc nw_sysfs_complete(const struct nw_sysfs *sysfs, struct nw_raw *raw);
 /* Names of PCI devices that have none. */
 nw_rc nw_pci_ids_complete(const struct nw_sysfs *sysfs, struct nw_raw *raw);
-/* Port rates, PCIe speed and width now and at best, GPU names from the driver. */
+/* Port rates, GPU names and memory from the driver. */
 void nw_sysfs_annotate(const struct nw_sysfs *sysfs, struct nw_topo *topo);
 /* Memory and CPU limits of a container or job, as findings. */
 nw_rc nw_sysfs_judge_limits(const struct nw_sysfs *sysfs, struct nw_topo *topo);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "topo/live_pci.h"
 #include "topo/live_rdma.h"
 
 /* "Debian GNU/Linux 12 (bookworm), Linux 6.1.0-18-amd64" */
@@ -36,6 +37,7 @@ static nw_rc finish(const struct nw_sysfs *sysfs, struct nw_topo *topo)
 {
     nw_sysfs_annotate(sysfs, topo);
     name_os(topo);
+    NW_TRY(nw_live_pci(sysfs, topo));
     NW_TRY(nw_rdma_live(sysfs->sys, topo));
     nw_topo_clean(topo);
     NW_TRY(nw_topo_judge(topo));

@@ -1,5 +1,5 @@
-/* What hwloc does not tell of the live machine: port rates, the PCIe link now and at best, GPU
- * names without NVML, devices of a virtual machine. Every file is optional; what can't be read
+/* What hwloc does not tell of the live machine: port rates, GPU names without NVML, devices of a
+ * virtual machine (PCIe: live_pci.c). Every file is optional; what can't be read
  * stays unknown. Formats: Linux Documentation/ABI (sysfs-bus-pci, sysfs-class-net,
  * sysfs-class-infiniband). */
 #include "topo/read.h"
@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/units.h"
-#include "topo/link.h"
 
 /* The first `size - 1` bytes of a file, blanks at the end cut off. */
 static bool read_text(char *text, size_t size, const char *format, ...)
@@ -126,76 +124,6 @@ nw_rc nw_sysfs_complete(const struct nw_sysfs *sysfs, struct nw_raw *raw)
             closedir(folder);
     }
     return rc;
-}
-
-/* --- PCIe --- */
-
-struct width_and_speed {
-    int generation, lanes; /* 0: unknown */
-};
-
-static int generation_of(const char *text)
-{
-    /* "16.0 GT/s PCIe" */
-    static const double transfer_rates[] = {2.5, 5, 8, 16, 32, 64};
-    double rate;
-
-    if (sscanf(text, "%lf GT/s", &rate) != 1)
-        return 0;
-    for (size_t i = 0; i < sizeof transfer_rates / sizeof *transfer_rates; i++)
-        if (fabs(rate - transfer_rates[i]) < 0.01)
-            return (int)i + 1;
-    return 0;
-}
-
-static struct width_and_speed read_link(const char *device, const char *when)
-{
-    struct width_and_speed link = {0, 0};
-    char text[64];
-    uint64_t lanes;
-
-    if (read_text(text, sizeof text, "%s/%s_link_speed", device, when))
-        link.generation = generation_of(text);
-    if (read_text(text, sizeof text, "%s/%s_link_width", device, when) &&
-        nw_parse_u64(text, 1, 32, &lanes) == NW_OK) /* 0 or 255: no link */
-        link.lanes = (int)lanes;
-    return link;
-}
-
-static int smaller_known(int a, int b)
-{
-    return a == 0 || (b != 0 && b < a) ? b : a;
-}
-
-static double rate_of(struct width_and_speed link)
-{
-    const double rate = nw_pcie_bytes_per_s(link.generation, link.lanes);
-
-    return rate > 0 ? round(rate) : 0; /* whole bytes: exact in JSON */
-}
-
-static void annotate_pci(const struct nw_sysfs *sysfs, struct nw_topo_node *node)
-{
-    char link_path[PATH_MAX], device[PATH_MAX], *slash;
-    struct width_and_speed now, best, above;
-
-    snprintf(link_path, sizeof link_path, "%s/bus/pci/devices/%s", sysfs->sys, node->pci);
-    if (realpath(link_path, device) == NULL)
-        return;
-    now = read_link(device, "current");
-    best = read_link(device, "max");
-    slash = strrchr(device, '/');
-    if (slash != NULL && best.generation > 0) {
-        *slash = '\0'; /* the port above it: its best counts as well */
-        above = read_link(device, "max");
-        best.generation = smaller_known(best.generation, above.generation);
-        best.lanes = smaller_known(best.lanes, above.lanes);
-    }
-    if (rate_of(now) > 0)
-        node->link_bytes_per_s = rate_of(now);
-    node->link_lanes = now.lanes;
-    node->link_max_bytes_per_s = rate_of(best);
-    node->link_max_lanes = best.lanes;
 }
 
 /* --- NICs --- */
@@ -335,8 +263,6 @@ void nw_sysfs_annotate(const struct nw_sysfs *sysfs, struct nw_topo *topo)
     for (size_t i = 0; i < topo->node_count; i++) {
         struct nw_topo_node *node = &topo->nodes[i];
 
-        if (node->pci[0] != '\0')
-            annotate_pci(sysfs, node);
         if (node->kind == NW_NODE_NIC)
             annotate_nic(sysfs, node);
         if (node->kind == NW_NODE_GPU && node->pci[0] != '\0')

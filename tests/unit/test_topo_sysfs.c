@@ -8,6 +8,7 @@
 
 #include "base/io.h"
 #include "topo/classify.h"
+#include "topo/live_pci.h"
 #include "topo/read.h"
 
 #define ROOT_PORT "sys/devices/pci0000:16/0000:16:01.0"
@@ -220,6 +221,7 @@ Test(topo_sysfs, rates_links_and_missing_devices_come_from_sysfs)
     cr_assert_eq(nw_pci_ids_complete(&sysfs, &raw), NW_OK, "%s", nw_last_error()->text);
     cr_assert_eq(nw_topo_build(&raw, &topo), NW_OK, "%s", nw_last_error()->text);
     nw_sysfs_annotate(&sysfs, topo);
+    cr_assert_eq(nw_live_pci(&sysfs, topo), NW_OK);
     cr_assert_eq(nw_topo_judge(topo), NW_OK);
     topo->pu_count = 64;
     cr_assert_eq(nw_sysfs_judge_limits(&sysfs, topo), NW_OK);
