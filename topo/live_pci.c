@@ -169,7 +169,7 @@ static nw_rc tell_limit(struct nw_topo *topo, int node, const struct path *path,
     char text[160], narrower[48] = "";
 
     if (narrow)
-        snprintf(narrower, sizeof narrower, ", of x%d", both.lanes);
+        snprintf(narrower, sizeof narrower, " (of x%d)", both.lanes);
     if (device_itself || rate_of(above->own) <= rate_of(below->own))
         snprintf(text, sizeof text, "the Gen%d x%d link%s below bridge %s", link.generation,
                  link.lanes, narrower, above->address);
