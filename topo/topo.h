@@ -178,6 +178,11 @@ nw_rc nw_topo_read_file(const char *path, struct nw_topo **topo_out);
 /* The same from memory; `what` words the errors and becomes the source. */
 nw_rc nw_topo_read_data(const char *data, size_t length, const char *what,
                         struct nw_topo **topo_out);
+/* A file, or all files of a folder, which are of one machine, merged: what in a folder is in no
+ * known format becomes a finding. */
+nw_rc nw_topo_read_path(const char *path, struct nw_topo **topo_out);
+/* Several of those, of one machine, merged; the first one counts where they disagree. */
+nw_rc nw_topo_read_paths(const char *const *paths, size_t count, struct nw_topo **topo_out);
 /* What can be read; ends with a row whose name is NULL. */
 struct nw_topo_format {
     const char *name, *title; /* "nvidia-smi-topo", "nvidia-smi topo -m, -mp" */
@@ -191,9 +196,12 @@ extern const struct nw_topo_format nw_topo_formats[];
  * list; what both know and say differently becomes a finding "sources-disagree" and `into` keeps
  * its own. */
 nw_rc nw_topo_merge(struct nw_topo *into, const struct nw_topo *from);
-/* Host names, serial numbers, UUIDs, GUIDs, MAC and IP addresses replaced, equal ones by equal
- * ones; `seed`: the same name gets the same replacement in all files of one seed. */
+/* Host names, serial numbers, UUIDs, GUIDs, MAC and IP addresses, paths replaced, equal ones by
+ * equal ones; `seed`: the same name gets the same replacement in all files of one seed. NULL: a
+ * random one. Addresses of one network stay in one network. */
 nw_rc nw_topo_anonymise(struct nw_topo *topo, const char *seed);
+/* A copy made anonymous, to a file. */
+nw_rc nw_topo_save_anonymous(const struct nw_topo *topo, const char *seed, const char *path);
 
 nw_rc nw_topo_to_json(const struct nw_topo *topo, json_t **json_out);
 nw_rc nw_topo_from_json(const json_t *json, const char *what, struct nw_topo **topo_out);
