@@ -159,6 +159,14 @@ enum { /* flags of a fact */
     X(NW_FACT_REPLAYS, "pcie_replay_count", NW_FACT_NUMBER, NW_FACT_OF_PCI | NW_FACT_PASSING,      \
       "PCIe replays")                                                                              \
     X(NW_FACT_PCI_DRIVER, "kernel_driver", NW_FACT_TEXT, NW_FACT_OF_PCI, "kernel driver")          \
+    X(NW_FACT_IOMMU_GROUP, "iommu_group", NW_FACT_NUMBER, NW_FACT_OF_PCI, "IOMMU group")           \
+    X(NW_FACT_LIMITED_TO, "pcie_limited_bytes_per_s", NW_FACT_NUMBER, NW_FACT_OF_PCI,              \
+      "what the PCIe path carries, one way, as the kernel says")                                   \
+    X(NW_FACT_CAPABLE, "pcie_capable_bytes_per_s", NW_FACT_NUMBER, NW_FACT_OF_PCI,                 \
+      "what the device's PCIe side could carry, as the kernel says")                               \
+    X(NW_FACT_AER_UNCORRECTED, "pcie_uncorrected_error_count", NW_FACT_NUMBER,                     \
+      NW_FACT_OF_MACHINE | NW_FACT_OF_PCI | NW_FACT_PASSING,                                       \
+      "PCIe errors in the kernel's log that were not corrected")                                   \
     /* a GPU */                                                                                    \
     X(NW_FACT_UUID, "uuid", NW_FACT_TEXT, NW_FACT_OF_GPU | NW_FACT_SECRET, "UUID")                 \
     X(NW_FACT_SERIAL, "serial", NW_FACT_TEXT, NW_FACT_OF_GPU | NW_FACT_OF_NIC | NW_FACT_SECRET,    \

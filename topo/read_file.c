@@ -6,6 +6,7 @@
 
 #include "base/io.h"
 #include "topo/read_ib.h"
+#include "topo/read_kernel_log.h"
 #include "topo/read_lspci.h"
 
 /* hwloc notes the control group it ran in; whether that hid anything can't be told from the file.
@@ -95,6 +96,7 @@ const struct nw_topo_format nw_topo_formats[] = {
     {"ibstat", "ibstat, ibstatus, ibv_devinfo, rdma link, ibdev2netdev, show_gids", nw_is_ib,
      nw_read_ib},
     {"lspci", "lspci -vvv", nw_is_lspci, nw_read_lspci},
+    {"kernel-log", "dmesg, syslog", nw_is_kernel_log, nw_read_kernel_log},
     {NULL, NULL, NULL, NULL},
 };
 

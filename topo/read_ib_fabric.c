@@ -301,19 +301,21 @@ static nw_rc say_summary(struct fabric *fabric)
     char rates[400] = "", one[64];
 
     for (size_t i = 0; i < fabric->rate_count && strlen(rates) < 300; i++) {
-        rate_text(&fabric->rates[i], one, sizeof one);
-        snprintf(rates + strlen(rates), sizeof rates - strlen(rates),
-                 "%s%d of adapters and %d ends "
-                 "between switches at %s",
-                 i > 0 ? ", " : "", fabric->rates[i].hosts, fabric->rates[i].uplinks, one);
+        const struct rate *rate = &fabric->rates[i];
+        const size_t used = strlen(rates);
+
+        rate_text(rate, one, sizeof one);
+        if (rate->hosts > 0)
+            snprintf(rates + used, sizeof rates - used, "; %d adapters at %s", rate->hosts, one);
+        else
+            snprintf(rates + used, sizeof rates - used, "; links between switches at %s", one);
     }
     return nw_findings_add(
         &fabric->topo->findings, NW_FINDING_INFO, "fabric-view", fabric->topo->source,
         "for one machine give ibstat or ibv_devinfo of that machine",
-        "shows a fabric, not one machine: %d host adapters, %d switches%s%s; links: %s",
-        fabric->adapters, fabric->switches, levels_of(fabric) > 1 ? " in two or more levels" : "",
-        fabric->aggregations > 0 ? ", aggregation nodes (SHARP)" : "",
-        rates[0] != '\0' ? rates : "none that is up");
+        "shows a fabric, not one machine. Host adapters: %d, switches: %d%s%s%s", fabric->adapters,
+        fabric->switches, levels_of(fabric) > 1 ? " in two or more levels" : "",
+        fabric->aggregations > 0 ? " (with aggregation nodes: SHARP)" : "", rates);
 }
 
 /* Adapters whose link is slower than that of most. */

@@ -242,7 +242,8 @@ nw_rc nw_ib_nic(struct nw_topo *topo, const char *device, int *nic_out)
         }
     NW_TRY(nw_topo_add_node(topo, NW_NODE_NIC, 0, &index));
     snprintf(topo->nodes[index].name, sizeof topo->nodes[index].name, "%.63s", device);
-    snprintf(topo->nodes[index].os_names, sizeof topo->nodes[index].os_names, "%.63s", device);
+    if (strchr(device, ' ') == NULL) /* a fabric's "node1 HCA-1" is no name of the system */
+        snprintf(topo->nodes[index].os_names, sizeof topo->nodes[index].os_names, "%.63s", device);
     *nic_out = index;
     return NW_OK;
 }
