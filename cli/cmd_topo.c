@@ -8,8 +8,9 @@
 #include "topo/topo.h"
 
 struct options {
-    bool json;
-    const char *save, *from;
+    bool json, keep_names;
+    const char *save;
+    struct nw_option_list from;
 };
 
 static const struct nw_option rows[] = {
@@ -21,13 +22,21 @@ static const struct nw_option rows[] = {
      .argument = "FILE",
      .type = NW_OPTION_TEXT,
      .offset = offsetof(struct options, save),
-     .help = "write the topology as JSON to FILE, whole or not at all"},
+     .help = "write all that was read as JSON to FILE, whole or not at all: host names, serial "
+             "numbers, UUIDs, GUIDs, MAC and IP addresses, paths replaced, equal ones by equal "
+             "ones"},
+    {.name = "keep-names",
+     .type = NW_OPTION_FLAG,
+     .offset = offsetof(struct options, keep_names),
+     .help = "--save writes names and addresses as they are"},
     {.name = "from",
      .argument = "FILE",
-     .type = NW_OPTION_TEXT,
+     .type = NW_OPTION_LIST,
      .offset = offsetof(struct options, from),
-     .help = "read FILE instead of this machine: JSON of --save, or hwloc XML (lstopo FILE.xml) of "
-             "version 1, 2 or 3; \"-\" is standard input"},
+     .help =
+         "read FILE, or all files of a folder, instead of this machine: JSON of --save, or what "
+         "other tools write (nodeworth list formats); given several times, sources of one "
+         "machine become one topology; \"-\" is standard input"},
 };
 
 static nw_rc print(const struct options *options, const struct nw_topo *topo)
@@ -43,16 +52,26 @@ static nw_rc print(const struct options *options, const struct nw_topo *topo)
     return rc;
 }
 
+static nw_rc save(const struct options *options, const struct nw_topo *topo)
+{
+    if (options->save == NULL)
+        return NW_OK;
+    return options->keep_names ? nw_topo_save(topo, options->save)
+                               : nw_topo_save_anonymous(topo, NULL, options->save);
+}
+
 static nw_rc run(const struct options *options)
 {
     struct nw_topo *topo;
     nw_rc rc;
 
-    if (options->from != NULL)
-        NW_TRY(nw_topo_read_file(options->from, &topo));
+    if (options->keep_names && options->save == NULL)
+        return nw_fail(NW_EUSAGE, "--keep-names is said of --save FILE, which is not given");
+    if (options->from.count > 0)
+        NW_TRY(nw_topo_read_paths(options->from.items, (size_t)options->from.count, &topo));
     else
         NW_TRY(nw_topo_read_live(&topo));
-    rc = options->save != NULL ? nw_topo_save(topo, options->save) : NW_OK;
+    rc = save(options, topo);
     if (rc == NW_OK)
         rc = print(options, topo);
     nw_topo_free(topo);
