@@ -173,9 +173,13 @@ static nw_rc list_map(const struct nw_files *files, const char *folder, struct n
     return NW_OK;
 }
 
+/* Shorter names first: mlx5_2 before mlx5_10, and PCI addresses in their order. */
 static int compare_names(const void *a, const void *b)
 {
-    return strverscmp(*(char *const *)a, *(char *const *)b);
+    const char *x = *(char *const *)a, *y = *(char *const *)b;
+    const size_t left = strlen(x), right = strlen(y);
+
+    return left != right ? (left < right ? -1 : 1) : strcmp(x, y);
 }
 
 /* "x", "x-1", "x/…" are neighbours in a map: equal names need not be. */

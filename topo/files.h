@@ -30,7 +30,7 @@ struct nw_files {
 };
 
 struct nw_names {
-    char **items; /* sorted as people count: mlx5_2 before mlx5_10; owned */
+    char **items; /* shorter ones first: mlx5_2 before mlx5_10; owned */
     size_t count;
 };
 

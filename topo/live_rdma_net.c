@@ -82,6 +82,9 @@ static nw_rc read_interface(const struct nw_files *files, struct nw_topo *topo, 
         return NW_OK;
     *done_out = true;
     NW_TRY(nw_topo_set_text(topo, nic, NW_FACT_NETDEV, name, SOURCE));
+    /* IP over InfiniBand has an MTU of its own, which RDMA does not use. */
+    if (strcmp(topo->nodes[nic].fabric, "infiniband") == 0)
+        return NW_OK;
     if (nw_parse_u64(text, 64, 1 << 20, &mtu) == NW_OK)
         NW_TRY(nw_topo_set_number(topo, nic, NW_FACT_MTU, (double)mtu, SOURCE));
     else

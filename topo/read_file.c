@@ -8,6 +8,7 @@
 #include "topo/read_ib.h"
 #include "topo/read_kernel_log.h"
 #include "topo/read_lspci.h"
+#include "topo/read_sysfs_dump.h"
 
 /* hwloc notes the control group it ran in; whether that hid anything can't be told from the file.
  */
@@ -88,6 +89,7 @@ static bool is_xml(const char *data, size_t length)
 
 /* The first that recognises the data reads it: special ones before general ones. */
 const struct nw_topo_format nw_topo_formats[] = {
+    {"sysfs", "JSON of /sys paths and contents", nw_is_sysfs_dump, nw_read_sysfs_dump},
     {"nodeworth", "JSON of nodeworth topo --save", is_json, read_json},
     {"nccl-topology", "NCCL's topology file (NCCL_TOPO_DUMP_FILE)", nw_nccl_xml_recognise,
      nw_nccl_xml_read},
