@@ -42,8 +42,8 @@ const struct nw_preflight_rule nw_preflight_rules[] = {
     {"mtu-differs roce-mtu-small mtu-below-max", "MTU of ports", nw_preflight_mtu, NULL},
     {"roce-loss port-symbol-errors link-flaps", "counters of ports", nw_preflight_losses, NULL},
     {"nic-name-moved", "PCI addresses of NICs", nw_preflight_nic_names, NULL},
-    {"nic-wrong-socket nic-not-for-gpus gpu-without-near-nic", "classes between GPUs and NICs",
-     nw_preflight_nic_place, NULL},
+    {"near-nic-down nic-wrong-socket nic-not-for-gpus gpu-without-near-nic",
+     "classes between GPUs and NICs", nw_preflight_nic_place, NULL},
     {"gpus-uneven", "NUMA nodes of GPUs", nw_preflight_gpu_place, NULL},
     {"cpu-powersave numa-balancing-on", "settings of the kernel", nw_preflight_cpu, NULL},
     {"memlock-small shm-small open-files-few", "limits of processes", nw_preflight_limits, NULL},
@@ -52,19 +52,22 @@ const struct nw_preflight_rule nw_preflight_rules[] = {
     {.codes = NULL},
 };
 
-/* Findings of the readers (topo/judge.c) that a rule here judges better, or that only say what the
- * source could not see: those belong to "not-checked". */
+/* Findings of the readers (topo/judge.c) that a rule here judges better, that only say what the
+ * source could not see (they belong to "not-checked"), or that are of the file rather than of the
+ * machine. */
 static const struct {
     const char *code;
-    const char *gap; /* NULL: left out */
+    enum { LEFT_OUT, GAP, INFO } as;
+    const char *gap;
 } carried[] = {
-    {"nvlink-uneven", NULL},
-    {"pcie-slower-than-siblings", NULL},
-    {"pcie-narrow", NULL},
-    {"nic-down", NULL},
-    {"nvlink-unknown", "NVLink (\"nvidia-smi nvlink -s\" and \"nvidia-smi topo -m\" tell)"},
-    {"io-not-in-file", "GPUs, NICs and disks (the file has no I/O objects)"},
-    {"io-not-visible", "GPUs, NICs and disks (no I/O device is visible here)"},
+    {"nvlink-uneven", LEFT_OUT, NULL},
+    {"pcie-slower-than-siblings", LEFT_OUT, NULL},
+    {"pcie-narrow", LEFT_OUT, NULL},
+    {"nic-down", LEFT_OUT, NULL},
+    {"nvlink-to-itself", INFO, NULL},
+    {"nvlink-unknown", GAP, "NVLink (\"nvidia-smi nvlink -s\" and \"nvidia-smi topo -m\" tell)"},
+    {"io-not-in-file", GAP, "GPUs, NICs and disks (the file has no I/O objects)"},
+    {"io-not-visible", GAP, "GPUs, NICs and disks (no I/O device is visible here)"},
 };
 
 /* The index in `carried`, -1: none. */
@@ -76,6 +79,19 @@ static int find_carried(const char *code)
     return -1;
 }
 
+/* The device that a reader's words name: "gpu3", "node2 gpu3"; 0: none. */
+static int device_named(const struct nw_topo *topo, const char *where)
+{
+    const size_t host = strlen(topo->host);
+
+    if (host > 0 && strncmp(where, topo->host, host) == 0 && where[host] == ' ')
+        where += host + 1;
+    for (size_t i = 1; i < topo->node_count; i++)
+        if (topo->nodes[i].name[0] != '\0' && strcmp(topo->nodes[i].name, where) == 0)
+            return (int)i;
+    return 0;
+}
+
 static nw_rc carry_over(struct nw_preflight_run *run, size_t host)
 {
     const struct nw_findings *from = &nw_run_host(run, host)->findings;
@@ -83,17 +99,18 @@ static nw_rc carry_over(struct nw_preflight_run *run, size_t host)
     for (size_t i = 0; i < from->count; i++) {
         const struct nw_finding *finding = &from->items[i];
         const int known = find_carried(finding->code);
+        const int node = device_named(nw_run_host(run, host), finding->where);
 
-        if (known >= 0) {
-            if (carried[known].gap != NULL)
-                nw_gap(run, host, carried[known].gap);
+        if (known >= 0 && carried[known].as == GAP)
+            nw_gap(run, host, carried[known].gap);
+        if (known >= 0 && carried[known].as != INFO)
             continue;
-        }
-        NW_TRY(nw_tell(run, host, 0, finding->severity, finding->code, finding->remedy, "%s",
-                       finding->text));
+        NW_TRY(nw_tell(run, host, node, known >= 0 ? NW_FINDING_INFO : finding->severity,
+                       finding->code, finding->remedy, "%s", finding->text));
         if (finding->effect != NULL)
             NW_TRY(nw_tell_effect(run, finding->lost_bytes_per_s, "%s", finding->effect));
-        NW_TRY(nw_tell_where(run, host, finding->where));
+        if (node == 0)
+            NW_TRY(nw_tell_where(run, host, finding->where));
     }
     return NW_OK;
 }

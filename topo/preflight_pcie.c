@@ -95,17 +95,29 @@ static nw_rc judge_loaded(struct nw_preflight_run *run, size_t host, int index)
                           nw_format_gb_per_s(text, is), nw_format_gb_per_s(best, can));
 }
 
-/* The nearest bridge above whose link is slower than the device's own at best; -1: none known. */
+/* A port of a switch that says less than the ports of the same chip below it: no chip is like that;
+ * cloud hosts show their switches so (Gen2 above Gen5 ports on OCI BM.GPU.H100.8). */
+static bool is_misread(const struct nw_topo_node *bridge, const struct nw_topo_node *below)
+{
+    return below->kind == NW_NODE_BRIDGE && bridge->pci_device != 0 &&
+           bridge->pci_vendor == below->pci_vendor && bridge->pci_device == below->pci_device &&
+           below->link_max_bytes_per_s > bridge->link_max_bytes_per_s;
+}
+
+/* The nearest bridge above whose link is slower than the device's own at best; -1: none known. AMD
+ * GPUs are a switch of their own, whose inner link is faster. */
 static int limiting_bridge(const struct nw_topo *topo, int index)
 {
-    const double own = topo->nodes[index].link_max_bytes_per_s;
+    const struct nw_topo_node *device = &topo->nodes[index];
+    int below = index;
 
-    for (int up = topo->nodes[index].parent; up > 0; up = topo->nodes[up].parent) {
+    for (int up = device->parent; up > 0; below = up, up = topo->nodes[up].parent) {
         const struct nw_topo_node *bridge = &topo->nodes[up];
 
         if (bridge->kind == NW_NODE_BRIDGE && bridge->link_max_bytes_per_s > 0 &&
-            bridge->link_max_bytes_per_s < 0.98 * own)
-            return up;
+            bridge->link_max_bytes_per_s < 0.98 * device->link_max_bytes_per_s &&
+            !is_misread(bridge, &topo->nodes[below]))
+            return device->kind != NW_NODE_GPU || nw_topo_is_nvidia(device) ? up : -1;
     }
     return -1;
 }

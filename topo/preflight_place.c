@@ -129,6 +129,54 @@ static nw_rc judge_gpus(struct nw_preflight_run *run, size_t host, const struct 
     return NW_OK;
 }
 
+/* The NIC at the same switch as this GPU whose ports are all down; -1: none. */
+static int dead_neighbour(const struct nw_topo *topo, int gpu)
+{
+    for (int i = -1; (i = nw_next(topo, NW_NODE_NIC, i)) >= 0;) {
+        const nw_class class_id = nw_topo_class(topo, gpu, i, NULL);
+
+        if (nw_is_rdma(&topo->nodes[i]) && topo->nodes[i].port_up == 0 &&
+            (class_id == NW_CLASS_PIX || class_id == NW_CLASS_PXB))
+            return i;
+    }
+    return -1;
+}
+
+/* A NIC of this model beside another GPU that is up. */
+static int live_neighbour(const struct nw_topo *topo, const struct nw_topo_node *model)
+{
+    for (int gpu = -1; (gpu = nw_next(topo, NW_NODE_GPU, gpu)) >= 0;)
+        for (int i = -1; (i = nw_next(topo, NW_NODE_NIC, i)) >= 0;) {
+            const nw_class class_id = nw_topo_class(topo, gpu, i, NULL);
+
+            if (topo->nodes[i].port_up == 1 && nw_is_alike(&topo->nodes[i], model) &&
+                (class_id == NW_CLASS_PIX || class_id == NW_CLASS_PXB))
+                return i;
+        }
+    return -1;
+}
+
+static nw_rc judge_neighbours(struct nw_preflight_run *run, size_t host, bool *is_far)
+{
+    const struct nw_topo *topo = nw_run_host(run, host);
+
+    for (int gpu = -1; (gpu = nw_next(topo, NW_NODE_GPU, gpu)) >= 0;) {
+        const int dead = is_far[gpu] ? dead_neighbour(topo, gpu) : -1;
+        const int live = dead >= 0 ? live_neighbour(topo, &topo->nodes[dead]) : -1;
+
+        if (live < 0)
+            continue;
+        is_far[gpu] = false; /* told */
+        NW_TRY(nw_tell(run, host, gpu, NW_FINDING_WARN, "near-nic-down",
+                       "look at the NIC's cable and transceiver, then at the switch port",
+                       "the NIC beside it, %s, has no active port, while %s beside another GPU is "
+                       "up",
+                       topo->nodes[dead].name, topo->nodes[live].name));
+        NW_TRY(tell_effect(run));
+    }
+    return NW_OK;
+}
+
 nw_rc nw_preflight_nic_place(struct nw_preflight_run *run, size_t host)
 {
     const struct nw_topo *topo = nw_run_host(run, host);
@@ -140,7 +188,9 @@ nw_rc nw_preflight_nic_place(struct nw_preflight_run *run, size_t host)
     /* On Grace every NIC is SYS, though it hangs on the GPU's own CPU. */
     if (!nw_is_grace(topo))
         find_places(topo, &places);
-    if (places.gpus > 0 && places.nics > 0)
+    if (places.gpus > 0)
+        rc = judge_neighbours(run, host, places.is_far);
+    if (rc == NW_OK && places.gpus > 0 && places.nics > 0)
         rc = judge_nics(run, host, &places);
     if (rc == NW_OK && places.near_gpus > 0)
         rc = judge_gpus(run, host, &places);
@@ -184,7 +234,7 @@ nw_rc nw_preflight_gpu_place(struct nw_preflight_run *run, size_t host)
             empty = numa;
         }
     }
-    if (covered < 4 || covered != total || most == least)
+    if ((topo->gaps & NW_TOPO_PARTIAL) != 0 || covered < 4 || covered != total || most == least)
         return NW_OK;
     return nw_tell(run, host, 0, NW_FINDING_INFO, "gpus-uneven",
                    "bind each process near its own GPU, not by rank number",
