@@ -27,8 +27,11 @@ static nw_rc read_entry(const char *path, struct nw_topo **topo_out, struct nw_f
 
     if (rc != NW_EUSAGE)
         return rc;
-    NW_TRY(nw_findings_add(skipped, NW_FINDING_WARN, "file-not-read", path, NULL, "%s",
-                           nw_last_error()->text));
+    const char *text = nw_last_error()->text, *accepted = strstr(text, ". Accepted:");
+
+    NW_TRY(nw_findings_add(skipped, NW_FINDING_WARN, "file-not-read", path,
+                           "\"nodeworth list formats\" names what is read", "%.*s",
+                           (int)(accepted != NULL ? accepted - text : (long)strlen(text)), text));
     nw_clear_error();
     return NW_OK;
 }
@@ -60,7 +63,7 @@ static nw_rc read_entries(const char *path, struct dirent **entries, int count,
             NW_TRY(take(topo, one));
     }
     if (*topo == NULL)
-        return nw_fail(NW_EUSAGE, "%s: none of the %d files of this folder can be read%s%s", path,
+        return nw_fail(NW_EUSAGE, "%s: a folder in which none of %d files can be read%s%s", path,
                        count, skipped->count > 0 ? "; the first: " : "",
                        skipped->count > 0 ? skipped->items[0].text : "");
     return nw_findings_copy(&(*topo)->findings, skipped);
