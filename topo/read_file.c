@@ -9,6 +9,7 @@
 #include "topo/read_kernel_log.h"
 #include "topo/read_lspci.h"
 #include "topo/read_sysfs_dump.h"
+#include "topo/read_smi.h"
 
 /* hwloc notes the control group it ran in; whether that hid anything can't be told from the file.
  */
@@ -91,14 +92,21 @@ static bool is_xml(const char *data, size_t length)
 const struct nw_topo_format nw_topo_formats[] = {
     {"sysfs", "JSON of /sys paths and contents", nw_is_sysfs_dump, nw_read_sysfs_dump},
     {"nodeworth", "JSON of nodeworth topo --save", is_json, read_json},
+    {"nvidia-smi-xml", "nvidia-smi -q -x", nw_is_smi_xml, nw_read_smi_xml},
     {"nccl-topology", "NCCL's topology file (NCCL_TOPO_DUMP_FILE)", nw_nccl_xml_recognise,
      nw_nccl_xml_read},
     {"hwloc", "hwloc XML of version 1, 2 or 3 (lstopo FILE.xml)", is_xml, read_xml},
+    {"nvidia-smi-topo", "nvidia-smi topo -m, -mp, -p2p", nw_is_smi_topo, nw_read_smi_topo},
+    {"nvidia-smi-q", "nvidia-smi -q", nw_is_smi_query, nw_read_smi_query},
+    {"nvidia-smi-nvlink", "nvidia-smi nvlink -s, -e", nw_is_nvlink, nw_read_nvlink},
+    {"nvidia-smi-L", "nvidia-smi -L", nw_is_smi_list, nw_read_smi_list},
     {"iblinkinfo", "iblinkinfo, ibnetdiscover", nw_is_ib_fabric, nw_read_ib_fabric},
     {"ibstat", "ibstat, ibstatus, ibv_devinfo, rdma link, ibdev2netdev, show_gids", nw_is_ib,
      nw_read_ib},
     {"lspci", "lspci -vvv", nw_is_lspci, nw_read_lspci},
     {"kernel-log", "dmesg, syslog", nw_is_kernel_log, nw_read_kernel_log},
+    {"nvidia-smi-csv", "nvidia-smi --query-gpu=... --format=csv", nw_is_smi_csv, nw_read_smi_csv},
+    {"nvidia-smi", "nvidia-smi", nw_is_smi_table, nw_read_smi_table},
     {NULL, NULL, NULL, NULL},
 };
 

@@ -31,6 +31,12 @@ enum {
 
 typedef enum { NW_SMI_TEXT, NW_SMI_XML, NW_SMI_CSV, NW_SMI_FORM_COUNT } nw_smi_form;
 
+struct nw_smi_identity { /* UUID or serial number of a GPU */
+    int node;
+    nw_fact_id id;
+    char text[96];
+};
+
 struct nw_smi {
     struct nw_topo *topo;
     const char *what, *source;
@@ -39,9 +45,11 @@ struct nw_smi {
     double sum[NW_SMI_MAX_ROWS];
     unsigned throttle;
     bool throttle_known;
-    int generation, generation_max; /* PCIe; 0: unknown */
-    int error_count;                /* values that are an error message */
-    char error[48];                 /* the first of them */
+    int generation, generation_max;     /* PCIe; 0: unknown */
+    int error_count;                    /* values that are an error message */
+    char error[48], error_at[64];       /* the first of them, and instead of what */
+    struct nw_smi_identity *identities; /* become facts at the end, where they differ */
+    size_t identity_count, identity_capacity;
 };
 
 nw_rc nw_smi_open(struct nw_smi *smi, const char *what, const char *source);
@@ -58,14 +66,13 @@ nw_rc nw_smi_end_gpu(struct nw_smi *smi);
  * handed on. */
 nw_rc nw_smi_close(struct nw_smi *smi, nw_rc rc, struct nw_topo **topo_out);
 /* The topology's findings, worded with the file's name. */
-nw_rc nw_smi_cut(struct nw_smi *smi, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+nw_rc nw_smi_cut(struct nw_smi *smi, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 void nw_smi_reset_values(struct nw_smi *smi); /* read_smi_values.c */
 nw_rc nw_smi_end_values(struct nw_smi *smi);
 
-/* A line that reports a GPU which does not answer, or a broken inforom, becomes a finding; *was_out:
- * it was such a line. */
+/* A line that reports a GPU which does not answer, or a broken inforom, becomes a finding;
+ * *was_out: it was such a line. */
 nw_rc nw_smi_message(struct nw_smi *smi, const char *line, bool *was_out);
 /* "00000000:19:00.0" and the like. */
 bool nw_smi_is_bus_id(const char *word);
@@ -75,23 +82,27 @@ struct nw_smi_listed {
     char model[128], uuid[96];
 };
 bool nw_smi_listed(const char *line, struct nw_smi_listed *listed_out);
-/* UUIDs of all zeros, or the same on two GPUs, are masked: removed. */
-bool nw_smi_is_identity(const char *text);
+/* A UUID or serial number. All zeros, dots, stars, or the same on two GPUs: masked, left out. */
+nw_rc nw_smi_set_identity(struct nw_smi *smi, nw_fact_id id, const char *text);
+
+/* What is refused with what it means; false, NW_OK: not such a file. */
+bool nw_is_smi_foreign(const char *data, size_t length); /* another vendor's tool */
+nw_rc nw_smi_refuse_foreign(const char *data, size_t length, const char *what);
+bool nw_is_smi_message(const char *data, size_t length); /* nvidia-smi could not do it */
+nw_rc nw_smi_refuse_message(const char *data, size_t length, const char *what);
 
 /* The rows of nw_topo_formats. */
 #define NW_SMI_READER(name)                                                                        \
     bool nw_is_##name(const char *data, size_t length);                                            \
     nw_rc nw_read_##name(const char *data, size_t length, const char *what,                        \
                          struct nw_topo **topo_out)
-NW_SMI_READER(smi_foreign); /* other vendors' tools: refused */
 NW_SMI_READER(smi_xml);
-NW_SMI_READER(smi_topo);
+NW_SMI_READER(smi_topo); /* and the tools of other vendors, which it refuses */
 NW_SMI_READER(smi_query);
 NW_SMI_READER(nvlink);
-NW_SMI_READER(smi_table);
+NW_SMI_READER(smi_table); /* and the messages of any nvidia-smi; the last row therefore */
 NW_SMI_READER(smi_csv);
 NW_SMI_READER(smi_list);
-NW_SMI_READER(smi_message); /* only a message of nvidia-smi: refused, with what it means */
 #undef NW_SMI_READER
 
 #endif
