@@ -177,6 +177,47 @@ struct nw_efficiency nw_pcie_efficiency(void)
         "63.0 on Gen5 x16 (stas00/ml-engineering)"};
 }
 
+struct nw_efficiency nw_pcie_peer_efficiency(bool near)
+{
+    if (near)
+        return (struct nw_efficiency){
+            0.78, 0.85,
+            "copies between two GPUs of one PCIe switch: 51.5 of 63 GB/s with ACS off on Gen5 x16 "
+            "(voipmonitor/rtx6kpro)"};
+    return (struct nw_efficiency){
+        0.60, 0.84,
+        "copies between two GPUs through host bridges: 26.3 of 31.5 GB/s with peer access and 22.2 "
+        "without on Gen4 x16 EPYC (RTX 6000 Ada), 47.5 of 63 on Gen5 x16 (voipmonitor/rtx6kpro), "
+        "20.7 of 31.5 (tinygrad/open-gpu-kernel-modules#6)"};
+}
+
+struct nw_efficiency nw_pcie_collective_efficiency(void)
+{
+    return (struct nw_efficiency){0.38, 0.64,
+                                  "all-reduce over PCIe: 12.6 of 31.5 GB/s on 4x RTX 4090 "
+                                  "(sugarlxn/nccl_test), 24.7 of 63 on "
+                                  "8x RTX PRO 6000 and 20.1 of 31.5 on 2x L40S "
+                                  "(ai-dynamo/aiconfigurator), 28 of 63 on 8x RTX "
+                                  "5090 (NVIDIA/nccl#1639)"};
+}
+
+struct nw_efficiency nw_nvlink_gather_efficiency(void)
+{
+    return (struct nw_efficiency){
+        0.68, 0.81,
+        "ring all-gather and reduce-scatter on 8 GPUs: 205 of 300 GB/s on A100, 335 to 365 of 450 "
+        "on "
+        "H100 and H200, 617 of 900 on B200 (ai-dynamo/aiconfigurator, stas00/ml-engineering)"};
+}
+
+struct nw_efficiency nw_nvlink_alltoall_efficiency(void)
+{
+    return (struct nw_efficiency){
+        0.62, 0.79,
+        "all-to-all on 8 GPUs: 203 of 300 GB/s on A100, 315 to 348 of 450 on H100, 563 of 900 on "
+        "B200 (ai-dynamo/aiconfigurator)"};
+}
+
 struct nw_efficiency nw_nvlink_copy_efficiency(void)
 {
     return (struct nw_efficiency){
@@ -216,6 +257,23 @@ struct nw_efficiency nw_rdma_collective_efficiency(void)
         0.90, 0.98,
         "ring all-reduce across nodes: 370 to 390 of 400 GB/s on 8x 400 Gb/s, 185 to 192 of 200 on "
         "8x 200 Gb/s, 24 of 25 on 200 Gb/s (NVIDIA/nccl-tests#119, #290, NVIDIA/nccl#812)"};
+}
+
+struct nw_efficiency nw_rdma_far_efficiency(void)
+{
+    return (struct nw_efficiency){
+        0.44, 0.92,
+        "ib_write_bw with GPU memory: 11 of 25 GB/s where GPU and NIC are on different sockets, 23 "
+        "where they are on one (linux-rdma/perftest#241)"};
+}
+
+struct nw_efficiency nw_rdma_alltoall_efficiency(void)
+{
+    return (struct nw_efficiency){
+        0.60, 0.98,
+        "all-to-all over two nodes, per-GPU NIC rate busbw (n-g)/(n-1): 49 of 50 GB/s on 8x 400 "
+        "Gb/s, 21 of 25 on 8x 200 Gb/s, 7.7 of 12.5 on 2x 200 Gb/s for 4 GPUs (published curves of "
+        "H100 pairs, ALCF Sophia, ALCF Polaris)"};
 }
 
 struct nw_efficiency nw_tcp_efficiency(void)

@@ -5,6 +5,8 @@
 #ifndef NW_TOPO_LINK_H
 #define NW_TOPO_LINK_H
 
+#include <stdbool.h>
+
 /* PCIe payload ceiling of generation 1..6 and width 1..32 in bytes/s: GT/s × lanes × encoding / 8.
  * Gen3 x16 15.75, Gen4 x16 31.5, Gen5 x16 63.0 GB/s. NAN for an unknown generation or width. */
 double nw_pcie_bytes_per_s(int generation, int lanes);
@@ -37,12 +39,20 @@ struct nw_efficiency {
     const char *source;
 };
 struct nw_efficiency nw_pcie_efficiency(void);
+/* From GPU to GPU over PCIe; near: below one host bridge's switches (PIX, PXB). */
+struct nw_efficiency nw_pcie_peer_efficiency(bool near);
+struct nw_efficiency nw_pcie_collective_efficiency(void);
 struct nw_efficiency nw_nvlink_copy_efficiency(void);
+/* All-gather and reduce-scatter; all-to-all. */
+struct nw_efficiency nw_nvlink_gather_efficiency(void);
+struct nw_efficiency nw_nvlink_alltoall_efficiency(void);
 struct nw_efficiency nw_nvlink_collective_efficiency(void);
 /* NVLS: the switch reduces; to be held against algbw (n+1)/n. */
 struct nw_efficiency nw_nvlink_switch_efficiency(void);
 struct nw_efficiency nw_rdma_efficiency(void);            /* one NIC, one transfer */
 struct nw_efficiency nw_rdma_collective_efficiency(void); /* a node's NICs, ring all-reduce */
+struct nw_efficiency nw_rdma_far_efficiency(void);        /* GPU memory through a host bridge */
+struct nw_efficiency nw_rdma_alltoall_efficiency(void);   /* two nodes */
 struct nw_efficiency nw_tcp_efficiency(void);
 
 #endif

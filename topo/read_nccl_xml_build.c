@@ -118,7 +118,8 @@ static bool is_gpu(const struct building *building, int index)
         return true;
     if (pci->pci_vendor == NW_PCI_VENDOR_AMD)
         return pci->pci_class == NW_PCI_CLASS_DISPLAY ||
-               pci->pci_class == NW_PCI_CLASS_ACCELERATOR || pci->pci_class == NW_PCI_CLASS_3D;
+               pci->pci_class == NW_PCI_CLASS_ACCELERATOR || pci->pci_class == NW_PCI_CLASS_3D ||
+               pci->pci_class == NW_PCI_CLASS_VGA;
     return (pci->pci_vendor == NW_PCI_VENDOR_NVIDIA || pci->pci_vendor == 0) &&
            (pci->pci_class == NW_PCI_CLASS_VGA || pci->pci_class == NW_PCI_CLASS_3D);
 }
