@@ -141,6 +141,57 @@ nw_rc nw_preflight_acs(struct nw_preflight_run *run, size_t host)
     return rc;
 }
 
+/* --- switches with slow writes -----------------------------------------------------------------
+ */
+
+/* Two GPUs below one such switch that write through its uplink to GPUs below two other root ports
+ * had 2.7 GB/s where one had 36.8; reads are not slow (voipmonitor/rtx6kpro). */
+static bool is_pex890xx(const struct nw_topo_node *bridge)
+{
+    return bridge->kind == NW_NODE_BRIDGE &&
+           ((bridge->pci_vendor == 0x1000 && (bridge->pci_device & 0xfff0) == 0xc030) ||
+            strstr(bridge->model, "PEX890") != NULL);
+}
+
+/* The topmost such switch port above a device; -1: none. */
+static int switch_above(const struct nw_topo *topo, int device)
+{
+    int found = -1;
+
+    for (int up = topo->nodes[device].parent; up > 0; up = topo->nodes[up].parent)
+        if (is_pex890xx(&topo->nodes[up]))
+            found = up;
+    return found;
+}
+
+nw_rc nw_preflight_switches(struct nw_preflight_run *run, size_t host)
+{
+    const struct nw_topo *topo = nw_run_host(run, host);
+    bool shared = false, beyond = false;
+
+    for (int gpu = -1; (gpu = nw_next(topo, NW_NODE_GPU, gpu)) >= 0;) {
+        const int above = switch_above(topo, gpu);
+
+        for (int peer = gpu; above > 0 && (peer = nw_next(topo, NW_NODE_GPU, peer)) >= 0;) {
+            if (nw_topo_class(topo, gpu, peer, NULL) == NW_CLASS_NV)
+                return NW_OK;
+            shared |= switch_above(topo, peer) == above;
+            beyond |= switch_above(topo, peer) != above;
+        }
+    }
+    if (!shared || !beyond)
+        return NW_OK;
+    NW_TRY(nw_tell(run, host, 0, NW_FINDING_INFO, "pcie-switch-writes",
+                   "measure copies of several GPUs at once, written and read; let GPUs read from "
+                   "their peers where the program can choose",
+                   "several GPUs share a PEX890xx switch and reach others through its uplink"));
+    return nw_tell_effect(
+        run, NAN,
+        "writes of two GPUs at once through one uplink were seen to collapse from "
+        "36.8 to 2.7 GB/s; reads were not slow, and one flow alone does not show "
+        "it");
+}
+
 /* --- IOMMU -------------------------------------------------------------------------------------
  */
 

@@ -8,6 +8,7 @@
 /* A link below this share of the median of its like is degraded. */
 #define SLOW_SHARE 0.75
 /* Since the counters began; a few come with every start of a job or switch. */
+#define LOSSES_SOME 100
 #define LOSSES_MANY 1000
 #define FLAPS_MANY  5
 
@@ -253,49 +254,51 @@ nw_rc nw_preflight_cards(struct nw_preflight_run *run, size_t host)
 /* --- packets and links lost --------------------------------------------------------------------
  */
 
-static const struct {
+/* On InfiniBand nothing is dropped for want of room: what is sent again was damaged, or waited. */
+static const struct counter {
     nw_fact_id id;
-    const char *code, *what, *remedy, *effect;
+    const char *what, *effect;
 } counters[] = {
-    {NW_FACT_SEQUENCE_ERRORS, "roce-loss", "packets arrived out of sequence",
-     "make the network lossless for RoCE (PFC or ECN on every switch and NIC), and read the "
-     "counter "
-     "before and after a run",
+    {NW_FACT_SEQUENCE_ERRORS, "packets arrived out of sequence",
      "each lost packet makes RDMA send a window again: rates fall to a fraction"},
-    {NW_FACT_ACK_TIMEOUTS, "roce-loss", "acknowledgements did not come in time",
-     "make the network lossless for RoCE (PFC or ECN on every switch and NIC), and read the "
-     "counter "
-     "before and after a run",
+    {NW_FACT_ACK_TIMEOUTS, "acknowledgements did not come in time",
      "each one stops a connection for the time of its timeout"},
-    {NW_FACT_DISCARDS, "roce-loss", "packets were discarded on receipt",
-     "make the network lossless for RoCE (PFC or ECN on every switch and NIC), and read the "
-     "counter "
-     "before and after a run",
+    {NW_FACT_DISCARDS, "packets were discarded on receipt",
      "each lost packet makes RDMA send a window again: rates fall to a fraction"},
-    {NW_FACT_SYMBOL_ERRORS, "port-symbol-errors", "symbol errors were counted",
-     "clean or replace cable and transceiver", NULL},
+    {NW_FACT_SYMBOL_ERRORS, "symbol errors were counted", NULL},
 };
+
+static nw_rc judge_counter(struct nw_preflight_run *run, size_t host, int port,
+                           const struct counter *counter)
+{
+    const struct nw_topo *topo = nw_run_host(run, host);
+    const double count = nw_topo_number(topo, port, counter->id);
+    const bool roce = is_layer(topo, port, "ethernet");
+    const bool symbols = counter->id == NW_FACT_SYMBOL_ERRORS;
+
+    /* Ports that carry no RDMA may discard. */
+    if (!(count >= LOSSES_SOME) || (counter->id == NW_FACT_DISCARDS && !roce))
+        return NW_OK;
+    NW_TRY(nw_tell(run, host, port, count >= LOSSES_MANY ? NW_FINDING_WARN : NW_FINDING_INFO,
+                   symbols ? "port-symbol-errors"
+                   : roce  ? "roce-loss"
+                           : "ib-retransmits",
+                   roce && !symbols
+                       ? "make the network lossless for RoCE (PFC or ECN on every switch and NIC); "
+                         "read the counter before and after a run: it must not rise"
+                       : "clean or replace cable and transceiver; read the counter before and "
+                         "after a run",
+                   "%s: %.0f times since the counter began", counter->what, count));
+    return counter->effect != NULL ? nw_tell_effect(run, NAN, "%s", counter->effect) : NW_OK;
+}
 
 nw_rc nw_preflight_losses(struct nw_preflight_run *run, size_t host)
 {
     const struct nw_topo *topo = nw_run_host(run, host);
 
     for (int i = -1; (i = nw_next(topo, NW_NODE_PORT, i)) >= 0;)
-        for (size_t k = 0; k < sizeof counters / sizeof *counters; k++) {
-            const double count = nw_topo_number(topo, i, counters[k].id);
-            const bool discards = counters[k].id == NW_FACT_DISCARDS;
-
-            /* InfiniBand does not lose packets, and a plain Ethernet port may. */
-            if (!(count > 0) || (discards && !is_layer(topo, i, "ethernet")))
-                continue;
-            NW_TRY(nw_tell(run, host, i, count >= LOSSES_MANY ? NW_FINDING_WARN : NW_FINDING_INFO,
-                           counters[k].code, counters[k].remedy,
-                           "%s: %.0f times since the port came "
-                           "up",
-                           counters[k].what, count));
-            if (counters[k].effect != NULL)
-                NW_TRY(nw_tell_effect(run, NAN, "%s", counters[k].effect));
-        }
+        for (size_t k = 0; k < sizeof counters / sizeof *counters; k++)
+            NW_TRY(judge_counter(run, host, i, &counters[k]));
     for (size_t i = 0; i < topo->node_count; i++) {
         const double flaps = nw_topo_number(topo, (int)i, NW_FACT_FLAPS);
 

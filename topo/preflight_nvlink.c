@@ -153,7 +153,7 @@ static nw_rc judge_count(struct nw_preflight_run *run, size_t host, int gpu)
 
         NW_TRY(nw_tell(run, host, gpu, NW_FINDING_FAIL, "nvlink-cut-down",
                        "ask the vendor which product this is: A800 and H800 have 8 links",
-                       "%.0f NVLinks on a %s, which has %d", active, product.gpu->name,
+                       "%s with %.0f NVLinks: the product has %d", product.gpu->name, active,
                        product.links));
         return nw_tell_effect(run, (product.links - active) * 25e9, "NVLink %s of %s GB/s one way",
                               nw_format_gb_per_s(is, active * 25e9),

@@ -40,7 +40,7 @@ static nw_rc judge_width(struct nw_preflight_run *run, size_t host, int index)
     NW_TRY(nw_tell(run, host, index, unsure ? NW_FINDING_INFO : NW_FINDING_WARN, "pcie-narrow",
                    "reseat card, riser or cable, look at the slot's width and its bifurcation in "
                    "the firmware; a width, unlike a speed, does not change when idle",
-                   "PCIe link runs x%d where both ends can x%d", node->link_lanes,
+                   "PCIe link runs x%d where x%d is possible", node->link_lanes,
                    node->link_max_lanes));
     best = node->link_max_bytes_per_s;
     now = best * node->link_lanes / node->link_max_lanes;
@@ -143,7 +143,6 @@ static nw_rc judge_path(struct nw_preflight_run *run, size_t host, int index)
     const struct nw_topo *topo = nw_run_host(run, host);
     const struct nw_topo_node *node = &topo->nodes[index];
     const char *by = nw_topo_text(topo, index, NW_FACT_LIMITED_BY);
-    const double path = nw_topo_number(topo, index, NW_FACT_PATH_RATE);
     const double device = nw_topo_number(topo, index, NW_FACT_DEVICE_MAX_GENERATION);
     const double slot = nw_topo_number(topo, index, NW_FACT_LINK_MAX_GENERATION);
     const int bridge = limiting_bridge(topo, index);
@@ -152,10 +151,12 @@ static nw_rc judge_path(struct nw_preflight_run *run, size_t host, int index)
         device > 0 ? nw_pcie_bytes_per_s((int)device, lanes) : node->link_max_bytes_per_s;
     char text[192];
 
+    /* The kernel's word counts for every device, also one that its log alone does not name. */
+    if (by != NULL && !is_enough(node))
+        return tell_limited(run, host, index, nw_topo_number(topo, index, NW_FACT_LIMITED_TO),
+                            nw_topo_number(topo, index, NW_FACT_CAPABLE), by);
     if (node->kind != NW_NODE_GPU && (node->kind != NW_NODE_NIC || is_enough(node)))
         return NW_OK;
-    if (by != NULL)
-        return tell_limited(run, host, index, path, can, by);
     if (bridge > 0) {
         const double is = topo->nodes[bridge].link_max_bytes_per_s;
         int generation, width;
