@@ -7,115 +7,7 @@
 #include <string.h>
 
 #include "base/library.h"
-
-/* The public API's types and numbers, as far as we use them. */
-typedef int nvml_return;
-struct nvmlDevice_st;
-
-struct nvml_pci_info { /* nvmlPciInfo_t, layout of nvmlDeviceGetPciInfo_v3 */
-    char bus_id_legacy[16];
-    unsigned int domain, bus, device, device_id, subsystem_id;
-    char bus_id[32];
-};
-struct nvml_memory { /* nvmlMemory_t */
-    unsigned long long total, free, used;
-};
-struct nvml_field { /* nvmlFieldValue_t */
-    unsigned int field_id, scope_id;
-    long long timestamp, latency_us;
-    unsigned int value_type;
-    nvml_return rc;
-    union {
-        double d;
-        int si;
-        unsigned int ui;
-        unsigned long ul;
-        unsigned long long ull;
-        long long sll;
-        unsigned short us;
-    } value;
-};
-_Static_assert(sizeof(struct nvml_pci_info) == 68, "nvmlPciInfo_t");
-_Static_assert(sizeof(struct nvml_field) == 40, "nvmlFieldValue_t");
-
-enum {
-    NVML_OK = 0,
-    NVML_NO_PERMISSION = 4,
-    NVML_NOT_FOUND = 6,
-    NVML_DRIVER_NOT_LOADED = 9,
-    NVML_VERSION_MISMATCH = 18,
-
-    NVML_CLOCK_SM = 1,
-    NVML_CLOCK_MEM = 2,
-    NVML_TEMPERATURE_GPU = 0,
-    NVML_PEER_GPU = 0,
-    NVML_PEER_IBMNPU = 1,
-    NVML_PEER_SWITCH = 2,
-    NVML_VALUE_UINT = 1,
-    NVML_FIELD_NVLINK_MBPS_COMMON = 90,
-    NVML_FIELD_NVLINK_GET_SPEED = 164, /* scope: the link */
-};
-
-typedef struct nvmlDevice_st *nvml_device;
-
-/* X(member, symbol, older symbol or NULL, required, arguments) */
-#define NVML_MAP(X)                                                                                \
-    X(init, "nvmlInit_v2", NULL, true, (void))                                                     \
-    X(shutdown, "nvmlShutdown", NULL, true, (void))                                                \
-    X(driver_version, "nvmlSystemGetDriverVersion", NULL, true, (char *, unsigned int))            \
-    X(cuda_version, "nvmlSystemGetCudaDriverVersion_v2", "nvmlSystemGetCudaDriverVersion", false,  \
-      (int *))                                                                                     \
-    X(count, "nvmlDeviceGetCount_v2", NULL, true, (unsigned int *))                                \
-    X(by_index, "nvmlDeviceGetHandleByIndex_v2", NULL, true, (unsigned int, nvml_device *))        \
-    X(by_pci, "nvmlDeviceGetHandleByPciBusId_v2", NULL, true, (const char *, nvml_device *))       \
-    X(index, "nvmlDeviceGetIndex", NULL, true, (nvml_device, unsigned int *))                      \
-    X(name, "nvmlDeviceGetName", NULL, true, (nvml_device, char *, unsigned int))                  \
-    X(uuid, "nvmlDeviceGetUUID", NULL, true, (nvml_device, char *, unsigned int))                  \
-    X(pci, "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2", true,                             \
-      (nvml_device, struct nvml_pci_info *))                                                       \
-    X(memory, "nvmlDeviceGetMemoryInfo", NULL, false, (nvml_device, struct nvml_memory *))         \
-    X(capability, "nvmlDeviceGetCudaComputeCapability", NULL, false, (nvml_device, int *, int *))  \
-    X(mig, "nvmlDeviceGetMigMode", NULL, false, (nvml_device, unsigned int *, unsigned int *))     \
-    X(pcie_generation, "nvmlDeviceGetCurrPcieLinkGeneration", NULL, false,                         \
-      (nvml_device, unsigned int *))                                                               \
-    X(pcie_width, "nvmlDeviceGetCurrPcieLinkWidth", NULL, false, (nvml_device, unsigned int *))    \
-    X(pcie_max_generation, "nvmlDeviceGetMaxPcieLinkGeneration", NULL, false,                      \
-      (nvml_device, unsigned int *))                                                               \
-    X(pcie_max_width, "nvmlDeviceGetMaxPcieLinkWidth", NULL, false, (nvml_device, unsigned int *)) \
-    X(clock, "nvmlDeviceGetClockInfo", NULL, false, (nvml_device, unsigned int, unsigned int *))   \
-    X(max_clock, "nvmlDeviceGetMaxClockInfo", NULL, false,                                         \
-      (nvml_device, unsigned int, unsigned int *))                                                 \
-    X(throttle, "nvmlDeviceGetCurrentClocksEventReasons",                                          \
-      "nvmlDeviceGetCurrentClocksThrottleReasons", false, (nvml_device, unsigned long long *))     \
-    X(power, "nvmlDeviceGetPowerUsage", NULL, false, (nvml_device, unsigned int *))                \
-    X(power_limit, "nvmlDeviceGetEnforcedPowerLimit", NULL, false, (nvml_device, unsigned int *))  \
-    X(energy, "nvmlDeviceGetTotalEnergyConsumption", NULL, false,                                  \
-      (nvml_device, unsigned long long *))                                                         \
-    X(temperature, "nvmlDeviceGetTemperature", NULL, false,                                        \
-      (nvml_device, unsigned int, unsigned int *))                                                 \
-    X(link_state, "nvmlDeviceGetNvLinkState", NULL, false,                                         \
-      (nvml_device, unsigned int, unsigned int *))                                                 \
-    X(link_version, "nvmlDeviceGetNvLinkVersion", NULL, false,                                     \
-      (nvml_device, unsigned int, unsigned int *))                                                 \
-    X(link_peer_pci, "nvmlDeviceGetNvLinkRemotePciInfo_v2", NULL, false,                           \
-      (nvml_device, unsigned int, struct nvml_pci_info *))                                         \
-    X(link_peer_kind, "nvmlDeviceGetNvLinkRemoteDeviceType", NULL, false,                          \
-      (nvml_device, unsigned int, unsigned int *))                                                 \
-    X(fields, "nvmlDeviceGetFieldValues", NULL, false, (nvml_device, int, struct nvml_field *))
-
-struct nw_nvml {
-    struct {
-#define X(member, symbol, older, required, arguments) nvml_return(*member) arguments;
-        NVML_MAP(X)
-#undef X
-        const char *(*error_text)(nvml_return);
-    } api;
-    void *library;
-    int count;
-    int cuda_version;
-    bool simulated, started;
-    char driver_version[80];
-};
+#include "topo/nvml_calls.h"
 
 #define API(member)                                                                                \
     (offsetof(struct nw_nvml, api) + offsetof(__typeof__(((struct nw_nvml *)0)->api), member))
@@ -251,7 +143,7 @@ nw_rc nw_nvml_find(struct nw_nvml *nvml, const char *pci, int *index_out)
     return NW_OK;
 }
 
-static nw_rc device_of(struct nw_nvml *nvml, int index, nvml_device *device_out)
+nw_rc nw_nvml_device(struct nw_nvml *nvml, int index, nvml_device *device_out)
 {
     if (index < 0 || index >= nvml->count)
         return nw_fail(NW_ENODEV, "there is no GPU %d: the driver has %d", index, nvml->count);
@@ -310,7 +202,9 @@ static void read_links(const struct nw_nvml *nvml, nvml_device device, struct nw
         return;
     for (unsigned int i = 0; i < NW_NVML_MAX_LINKS; i++) {
         unsigned int active;
-        if (nvml->api.link_state(device, i, &active) != NVML_OK)
+        const nvml_return code = nvml->api.link_state(device, i, &active);
+        gpu->links_known |= code == NVML_OK || code == NVML_NOT_SUPPORTED;
+        if (code != NVML_OK)
             continue; /* no such link on this model */
         struct nw_nvml_link *link = &gpu->links[gpu->link_count++];
         *link = (struct nw_nvml_link){
@@ -332,7 +226,7 @@ static void read_links(const struct nw_nvml *nvml, nvml_device device, struct nw
 nw_rc nw_nvml_gpu(struct nw_nvml *nvml, int index, struct nw_nvml_gpu *gpu_out)
 {
     nvml_device device;
-    NW_TRY(device_of(nvml, index, &device));
+    NW_TRY(nw_nvml_device(nvml, index, &device));
     struct nw_nvml_gpu gpu = {.capability = -1, .mig_enabled = -1};
     nvml_return code = nvml->api.name(device, gpu.name, sizeof gpu.name);
     if (code != NVML_OK)
@@ -381,7 +275,7 @@ static double read_kind(nvml_return (*read)(nvml_device, unsigned int, unsigned 
 nw_rc nw_nvml_sample(struct nw_nvml *nvml, int index, struct nw_nvml_sample *sample_out)
 {
     nvml_device device;
-    NW_TRY(device_of(nvml, index, &device));
+    NW_TRY(nw_nvml_device(nvml, index, &device));
     /* NVML's units: MHz, mW, mJ, °C. */
     struct nw_nvml_sample sample = {
         .sm_clock_hz = read_kind(nvml->api.clock, device, NVML_CLOCK_SM, 1e6),

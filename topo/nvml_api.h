@@ -1,5 +1,5 @@
 /* Public. What the driver says of a GPU (NVML), opened at run time with our own declarations of the
- * ~30 calls used: NVIDIA's nvml.h is not needed to build, its library not needed to run.
+ * ~50 calls used: NVIDIA's nvml.h is not needed to build, its library not needed to run.
  *
  * GPUs are found by PCI address, never by index: CUDA_VISIBLE_DEVICES renumbers CUDA's. A value
  * that the driver does not give is -1, NAN or "", never 0. nw_nvml_close accepts NULL.
@@ -46,6 +46,7 @@ struct nw_nvml_gpu {
     int pcie_max_generation, pcie_max_width; /* of GPU and slot together; -1: unknown */
     int capability;                          /* 90: 9.0; -1 */
     int mig_enabled;                         /* 1, 0; -1: unknown or none */
+    bool links_known; /* false: the driver does not say whether it has NVLink */
     int link_count;
     struct nw_nvml_link links[NW_NVML_MAX_LINKS];
 };
@@ -93,6 +94,16 @@ bool nw_nvml_simulated(const struct nw_nvml *nvml);             /* a double of t
 nw_rc nw_nvml_find(struct nw_nvml *nvml, const char *pci, int *index_out);
 nw_rc nw_nvml_gpu(struct nw_nvml *nvml, int index, struct nw_nvml_gpu *gpu_out);
 nw_rc nw_nvml_sample(struct nw_nvml *nvml, int index, struct nw_nvml_sample *sample_out);
+
+/* All other facts of a GPU, as facts of a node (source "nvml"); what the driver or the model does
+ * not tell is not set. */
+struct nw_topo;
+nw_rc nw_nvml_facts(struct nw_nvml *nvml, int index, struct nw_topo *topo, int node);
+/* How two GPUs are joined over PCIe as the driver sees it, as a class of topo/topo.h; -1: unknown.
+ */
+int nw_nvml_path(struct nw_nvml *nvml, int a, int b);
+/* 1: one GPU can reach the other's memory, 0: it cannot, -1: unknown. */
+int nw_nvml_reaches(struct nw_nvml *nvml, int a, int b);
 
 /* "power cap, heat"; "none" for 0. Always fits 160 bytes. */
 const char *nw_throttle_text(char text[160], uint64_t throttle);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "topo/live_nvml.h"
 #include "topo/live_pci.h"
 #include "topo/live_rdma.h"
 
@@ -38,6 +39,7 @@ static nw_rc finish(const struct nw_sysfs *sysfs, struct nw_topo *topo)
     nw_sysfs_annotate(sysfs, topo);
     name_os(topo);
     NW_TRY(nw_live_pci(sysfs, topo));
+    NW_TRY(nw_nvml_live(topo));
     NW_TRY(nw_rdma_live(sysfs->sys, topo));
     nw_topo_clean(topo);
     NW_TRY(nw_topo_judge(topo));

@@ -63,8 +63,13 @@ struct fk_gpu {
     int temperature_c, idle_temperature_c;
     uint64_t throttle, idle_throttle; /* NVML's bits, under load and idle */
     int pcie_generation, pcie_idle_generation, pcie_max_generation, pcie_width, pcie_max_width;
-    int mig;   /* 1, 0; -1: not supported */
-    int links; /* NVLinks of the model */
+    double power_default_w; /* the product's; 0: power_limit */
+    uint64_t bar1_bytes;    /* 0: not supported */
+    int ecc, persistence, replays, link_errors, retired, remap_pending;
+    int fabric;    /* NVML's state, 3: completed; 0: none */
+    int answer_ms; /* how long the driver takes to tell of the NVLinks */
+    int mig;       /* 1, 0; -1: not supported */
+    int links;     /* NVLinks of the model */
     int link_version, link_mb_per_s;
     bool link_up[FK_MAX_LINKS];
     int share; /* GPUs with the same number > 0 share `shared` bytes/s of PCIe */

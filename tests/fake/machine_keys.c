@@ -116,6 +116,16 @@ static void machine_key(struct fk_reader *reader, const char *key, const char *v
     X("pcie_max_generation", pcie_max_generation)                                                  \
     X("pcie_width", pcie_width)                                                                    \
     X("pcie_max_width", pcie_max_width)                                                            \
+    X("power_default", power_default_w)                                                            \
+    X("bar1", bar1_bytes)                                                                          \
+    X("ecc", ecc)                                                                                  \
+    X("persistence", persistence)                                                                  \
+    X("replays", replays)                                                                          \
+    X("link_errors", link_errors)                                                                  \
+    X("retired", retired)                                                                          \
+    X("remap_pending", remap_pending)                                                              \
+    X("fabric", fabric)                                                                            \
+    X("answer_ms", answer_ms)                                                                      \
     X("mig", mig)                                                                                  \
     X("links", links)                                                                              \
     X("link_version", link_version)                                                                \
@@ -253,6 +263,8 @@ void fk_check_machine(struct fk_machine *machine, const char *path)
         gpu->bus = 0x11 + 0x10 * (i / 4) + i % 4;
         if (gpu->cublas_factor <= 0)
             gpu->cublas_factor = 1;
+        if (gpu->power_default_w <= 0)
+            gpu->power_default_w = gpu->power_limit_w;
         const struct fk_path *paths[] = {&gpu->h2d, &gpu->d2h, &gpu->pageable,
                                          &gpu->d2d, &gpu->p2p, &gpu->staged};
         bool whole = gpu->name[0] && gpu->memory_bytes && gpu->sm_count > 0 &&

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/fake/clock.h" /* FK_EXPORT */
 #include "tests/fake/machine.h"
@@ -40,6 +41,12 @@ struct field {
         unsigned ui;
         unsigned long long ull;
     } value;
+};
+struct fabric {
+    unsigned char cluster[16];
+    int status;
+    unsigned clique;
+    unsigned char state;
 };
 typedef const struct fk_gpu *device_t;
 
@@ -302,6 +309,9 @@ FK_EXPORT int nvmlDeviceGetTemperature(device_t device, unsigned sensor, unsigne
 
 FK_EXPORT int nvmlDeviceGetNvLinkState(device_t device, unsigned link, unsigned *active)
 {
+    if (link == 0 && device->answer_ms > 0)
+        nanosleep(&(struct timespec){device->answer_ms / 1000, device->answer_ms % 1000 * 1000000},
+                  NULL);
     if (link >= (unsigned)device->links)
         return device->links ? NVML_INVALID : NVML_NOT_SUPPORTED;
     *active = device->link_up[link];
@@ -362,5 +372,137 @@ FK_EXPORT int nvmlDeviceGetP2PStatus(device_t a, device_t b, unsigned capability
 FK_EXPORT int nvmlDeviceGetTopologyCommonAncestor(device_t a, device_t b, unsigned *level)
 {
     *level = a->share && a->share == b->share ? 20 : number(a) / 4 == number(b) / 4 ? 30 : 50;
+    return NVML_OK;
+}
+
+/* What a GPU is and how it is set up. */
+
+FK_EXPORT int nvmlDeviceGetPowerManagementDefaultLimit(device_t device, unsigned *milliwatt)
+{
+    *milliwatt = (unsigned)(device->power_default_w * 1e3);
+    return NVML_OK;
+}
+
+FK_EXPORT int nvmlDeviceGetVbiosVersion(device_t device, char *text, unsigned length)
+{
+    (void)device;
+    return text_out(text, length, "F0.0D.00.00.01");
+}
+
+/* The same on every host, but for its last digits, as UUIDs. */
+FK_EXPORT int nvmlDeviceGetSerial(device_t device, char *text, unsigned length)
+{
+    unsigned char u[16];
+    char serial[32];
+    if (device->ecc < 0) /* GeForce cards have none */
+        return NVML_NOT_SUPPORTED;
+    fk_gpu_uuid(fk_machine(), number(device), u);
+    snprintf(serial, sizeof serial, "165%03u%03u%04u", u[0], u[1], u[2] * 16u + number(device));
+    return text_out(text, length, serial);
+}
+
+FK_EXPORT int nvmlDeviceGetPersistenceMode(device_t device, unsigned *mode)
+{
+    *mode = (unsigned)device->persistence;
+    return NVML_OK;
+}
+
+FK_EXPORT int nvmlDeviceGetComputeMode(device_t device, unsigned *mode)
+{
+    (void)device;
+    *mode = 0; /* default */
+    return NVML_OK;
+}
+
+FK_EXPORT int nvmlDeviceGetVirtualizationMode(device_t device, unsigned *mode)
+{
+    (void)device;
+    *mode = 0; /* none */
+    return NVML_OK;
+}
+
+FK_EXPORT int nvmlDeviceGetBAR1MemoryInfo(device_t device, unsigned long long memory[3])
+{
+    if (device->bar1_bytes == 0)
+        return NVML_NOT_SUPPORTED;
+    memory[0] = device->bar1_bytes;
+    memory[1] = device->bar1_bytes - (1 << 20);
+    memory[2] = 1 << 20;
+    return NVML_OK;
+}
+
+FK_EXPORT int nvmlDeviceGetPcieReplayCounter(device_t device, unsigned *count)
+{
+    *count = (unsigned)device->replays;
+    return NVML_OK;
+}
+
+FK_EXPORT int nvmlDeviceGetGpuMaxPcieLinkGeneration(device_t device, unsigned *value)
+{
+    *value = (unsigned)device->pcie_max_generation;
+    return NVML_OK;
+}
+
+/* Memory errors: ECC, and rows remapped since Ampere, pages retired before. */
+
+FK_EXPORT int nvmlDeviceGetEccMode(device_t device, unsigned *now, unsigned *pending)
+{
+    if (device->ecc < 0)
+        return NVML_NOT_SUPPORTED;
+    *now = *pending = (unsigned)device->ecc;
+    return NVML_OK;
+}
+
+FK_EXPORT int nvmlDeviceGetTotalEccErrors(device_t device, unsigned type, unsigned counter,
+                                          unsigned long long *count)
+{
+    if (device->ecc <= 0)
+        return NVML_NOT_SUPPORTED;
+    *count = type == 0 && counter == 1 ? (unsigned long long)device->retired : 0;
+    return type <= 1 && counter <= 1 ? NVML_OK : NVML_INVALID;
+}
+
+FK_EXPORT int nvmlDeviceGetRemappedRows(device_t device, unsigned *corrected, unsigned *uncorrected,
+                                        unsigned *pending, unsigned *failed)
+{
+    if (device->ecc < 0 || device->capability < 80)
+        return NVML_NOT_SUPPORTED;
+    *corrected = 0;
+    *uncorrected = (unsigned)device->retired;
+    *pending = (unsigned)device->remap_pending;
+    *failed = 0;
+    return NVML_OK;
+}
+
+FK_EXPORT int nvmlDeviceGetRetiredPages(device_t device, unsigned cause, unsigned *count,
+                                        unsigned long long *addresses)
+{
+    const unsigned retired = cause == 1 ? (unsigned)device->retired : 0, room = *count;
+    if (device->ecc < 0 || device->capability >= 80)
+        return NVML_NOT_SUPPORTED;
+    *count = retired;
+    if (room < retired)
+        return NVML_INSUFFICIENT_SIZE;
+    for (unsigned i = 0; i < retired; i++)
+        addresses[i] = i << 16;
+    return cause <= 1 ? NVML_OK : NVML_INVALID;
+}
+
+/* Counters 0 to 3: replays, recoveries, CRC errors of flits and of data. */
+FK_EXPORT int nvmlDeviceGetNvLinkErrorCounter(device_t device, unsigned link, unsigned counter,
+                                              unsigned long long *count)
+{
+    if (link >= (unsigned)device->links || counter > 3)
+        return NVML_INVALID;
+    *count = link == 0 && counter == 0 ? (unsigned long long)device->link_errors : 0;
+    return NVML_OK;
+}
+
+/* Registration with the fabric manager: GPUs behind NVSwitches since Hopper. */
+FK_EXPORT int nvmlDeviceGetGpuFabricInfo(device_t device, struct fabric *fabric)
+{
+    if (device->fabric == 0)
+        return NVML_NOT_SUPPORTED;
+    *fabric = (struct fabric){.state = (unsigned char)device->fabric};
     return NVML_OK;
 }
