@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "cli/check_read.h"
 #include "cli/cli.h"
 #include "cli/worker.h"
 
@@ -12,6 +13,8 @@ static const struct nw_command nw_commands[] = {
      nw_cmd_run},
     {"topo", "what this machine is: packages, NUMA, memory, PCI tree, GPUs, NICs, disks",
      nw_cmd_topo},
+    {"check", "are these hosts fit to run: devices, links, network, binding, software; in seconds",
+     nw_cmd_check},
     {"bench", "measure collectives, pairs, scaling and GPUs between the ranks of an mpirun",
      nw_cmd_bench},
     {"import", "read logs of other tools (nccl-tests, rccl-tests)", nw_cmd_import},
@@ -23,14 +26,18 @@ static const struct nw_command nw_commands[] = {
     {NULL, NULL, NULL},
 };
 
-/* Not for people: started by bench and run. */
-static const struct nw_command nw_worker_command = {"worker", "one lane", nw_cmd_worker};
+/* Not for people: the program starts itself with these. */
+static const struct nw_command nw_inner_commands[] = {
+    {"worker", "one lane of bench and run", nw_cmd_worker},
+    {"reader", "one host of check", nw_cmd_reader},
+    {NULL, NULL, NULL},
+};
 
 static void print_usage(FILE *stream)
 {
     fprintf(stream,
             "Usage: nodeworth COMMAND [OPTION...]\n"
-            "       mpirun -np RANKS [--hostfile HOSTS] nodeworth run|bench [OPTION...]\n\n"
+            "       mpirun -np RANKS [--hostfile HOSTS] nodeworth run|check|bench [OPTION...]\n\n"
             "Is this machine what was quoted, how long is a training step on it, is a second "
             "node worth its price?\n\n");
     for (const struct nw_command *command = nw_commands; command->name != NULL; command++)
@@ -91,7 +98,8 @@ int main(int argc, char **argv)
     for (const struct nw_command *command = nw_commands; command->name != NULL; command++)
         if (strcmp(argv[1], command->name) == 0)
             return run_command(command, argc - 1, argv + 1);
-    if (strcmp(argv[1], nw_worker_command.name) == 0)
-        return run_command(&nw_worker_command, argc - 1, argv + 1);
+    for (const struct nw_command *command = nw_inner_commands; command->name != NULL; command++)
+        if (strcmp(argv[1], command->name) == 0)
+            return run_command(command, argc - 1, argv + 1);
     return unknown_command(argv[1]);
 }

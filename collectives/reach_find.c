@@ -141,11 +141,12 @@ static void add(struct nw_reach_end *end, const struct ifaddrs *entry, const cha
     address->bits_per_s = of_interface(entry->ifa_name, "speed") * 1e6; /* Mb/s */
 }
 
+/* IFF_RUNNING follows a new carrier up to a second late. */
 static bool is_up(const struct ifaddrs *entry)
 {
-    return entry->ifa_addr != NULL &&
-           (entry->ifa_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING) &&
-           !(entry->ifa_flags & IFF_LOOPBACK);
+    return entry->ifa_addr != NULL && (entry->ifa_flags & IFF_UP) &&
+           !(entry->ifa_flags & IFF_LOOPBACK) &&
+           ((entry->ifa_flags & IFF_RUNNING) || of_interface(entry->ifa_name, "carrier") == 1);
 }
 
 static bool is_ib(const struct nw_reach_address *address)
