@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "cli/cli.h"
+#include "report/letter.h"
 #include "report/screen.h"
 #include "results/lanes.h"
 
@@ -150,12 +151,40 @@ static nw_rc show(const struct nw_run_question *question, const struct verdict *
                           : nw_report_screen(stdout, &screen);
 }
 
+/* letter.en.md and letter.zh.md beside the report: the page for the vendor. */
+static nw_rc write_letter(const struct nw_run_question *question, const struct verdict *verdict,
+                          const char *language)
+{
+    const char *slash = strrchr(question->report_path, '/');
+    const int folder = slash != NULL ? (int)(slash - question->report_path) + 1 : 0;
+    const struct nw_letter letter = {.audit = &verdict->audit,
+                                     .results = &verdict->results,
+                                     .version = nw_version,
+                                     .language = language};
+    struct nw_atomic_file *file;
+    char path[640];
+
+    snprintf(path, sizeof path, "%.*sletter.%s.md", folder, question->report_path, language);
+    NW_TRY(nw_atomic_open(path, &file));
+    const nw_rc rc = nw_report_letter(nw_atomic_stream(file), &letter);
+
+    if (rc != NW_OK) {
+        nw_atomic_abandon(file);
+        return nw_fail(rc, "%s: %s", path, nw_last_error()->text);
+    }
+    return nw_atomic_commit(file);
+}
+
 int nw_run_verdict(const struct nw_run_question *question)
 {
     struct verdict verdict = {0};
     nw_rc rc = judge(question, &verdict);
     int exit_code;
 
+    if (rc == NW_OK && verdict.audited)
+        rc = write_letter(question, &verdict, "en");
+    if (rc == NW_OK && verdict.audited)
+        rc = write_letter(question, &verdict, "zh");
     if (rc == NW_OK)
         rc = show(question, &verdict);
     exit_code = rc != NW_OK       ? nw_cli_fail(rc)

@@ -306,8 +306,8 @@ nw_rc nw_judge_memory_rate(const struct nw_audit_state *state, struct nw_audit_r
     const struct nw_gpu_figure *worst = worst_of(&figures);
 
     if (rc == NW_OK && worst == NULL) {
-        nw_audit_reason(row, "no copy within a GPU's memory is among the results; on the GPU node: "
-                             "mpirun nodeworth bench --cases d2d");
+        snprintf(row->how, sizeof row->how, "on the GPU node: mpirun nodeworth bench --cases d2d");
+        nw_audit_reason(row, "no copy within a GPU's memory is among the results; %s", row->how);
     } else if (rc == NW_OK) {
         row->ceiling = isfinite(worst->ceiling) ? worst->ceiling : row->quoted;
         fill(row, &figures, worst, memory_efficiency);
@@ -381,8 +381,8 @@ nw_rc nw_judge_compute(const struct nw_audit_state *state, struct nw_audit_row *
     const struct nw_gpu_figure *worst = worst_of(&figures);
 
     if (rc == NW_OK && worst == NULL) {
-        nw_audit_reason(row, "no bf16 matrix product is among the results; on the GPU node: mpirun "
-                             "nodeworth bench --cases gemm");
+        snprintf(row->how, sizeof row->how, "on the GPU node: mpirun nodeworth bench --cases gemm");
+        nw_audit_reason(row, "no bf16 matrix product is among the results; %s", row->how);
     } else if (rc == NW_OK) {
         row->ceiling = row->quoted;
         fill(row, &figures, worst, product_efficiency);
@@ -416,8 +416,8 @@ nw_rc nw_judge_peer_access(const struct nw_audit_state *state, struct nw_audit_r
         }
     }
     if (direct + staged == 0) {
-        nw_audit_reason(row, "no copy between GPUs is among the results; on the GPU node: mpirun "
-                             "nodeworth bench --cases p2p");
+        snprintf(row->how, sizeof row->how, "on the GPU node: mpirun nodeworth bench --cases p2p");
+        nw_audit_reason(row, "no copy between GPUs is among the results; %s", row->how);
         return NW_OK;
     }
     /* every pair with access is measured without it, too */

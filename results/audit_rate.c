@@ -163,6 +163,20 @@ static struct nw_wire_target network_target(const struct nw_audit_state *state,
     return target;
 }
 
+static void say_unmeasured(const struct nw_audit_state *state, struct nw_audit_row *row)
+{
+    snprintf(row->how, sizeof row->how,
+             "mpirun over two or more nodes: nodeworth bench --cases coll");
+    if (nw_wire_has_unknown_hosts(state))
+        nw_audit_reason(row,
+                        "the log does not tell how many nodes it ran on; keep the lines \"Rank "
+                        "0 ... on HOST device\" that nccl-tests prints first");
+    else if (state->host_count == 1)
+        nw_audit_reason(row, "the results are of one node; run on two or more");
+    else
+        nw_audit_reason(row, "no collective across nodes is among the results; run on all of them");
+}
+
 nw_rc nw_judge_network(const struct nw_audit_state *state, struct nw_audit_row *row)
 {
     const double detected = nics_by_topology(state);
@@ -179,14 +193,8 @@ nw_rc nw_judge_network(const struct nw_audit_state *state, struct nw_audit_row *
 
     if (evidence != NULL)
         nw_rate_fill(row, evidence);
-    else if (nw_wire_has_unknown_hosts(state))
-        nw_audit_reason(row,
-                        "the log does not tell how many nodes it ran on; keep the lines \"Rank "
-                        "0 ... on HOST device\" that nccl-tests prints first");
-    else if (state->host_count == 1)
-        nw_audit_reason(row, "the results are of one node; run on two or more");
     else
-        nw_audit_reason(row, "no collective across nodes is among the results; run on all of them");
+        say_unmeasured(state, row);
     if (row->verdict == NW_AUDIT_SHORT && target.rdma)
         rc = nw_rate_add_causes(row, rdma_causes, sizeof rdma_causes / sizeof rdma_causes[0],
                                 evidence);
