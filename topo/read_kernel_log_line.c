@@ -357,6 +357,8 @@ static const struct {
     {"GPU at PCI:", take_uuid},
     {"Link down", take_link_down},
     {"Link Down", take_link_down},
+    {"NIC Link is Down", take_link_down},
+    {"NIC Link is down", take_link_down},
     {"Link is down", take_link_down},
     {"Link is Down", take_link_down},
     {"Link DOWN", take_link_down},
