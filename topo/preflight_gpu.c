@@ -102,11 +102,12 @@ static nw_rc judge_memory(struct nw_preflight_run *run, size_t host, int gpu)
                        "replace the GPU: NVIDIA takes such boards back",
                        "a faulty row of memory could not be replaced by a spare one"));
     else if (pages >= PAGES_WORN && !nw_is_consumer(&topo->nodes[gpu]))
-        NW_TRY(nw_tell(run, host, gpu, NW_FINDING_FAIL, "memory-worn",
-                       "replace the GPU: NVIDIA takes such boards back",
-                       "%.0f memory pages or rows are retired for errors; of pages at most 64 can "
-                       "be",
-                       pages));
+        NW_TRY(
+            nw_tell(run, host, gpu, NW_FINDING_FAIL, "memory-worn",
+                    "replace the GPU: NVIDIA takes such boards back",
+                    "%.0f memory pages or rows are retired for errors: a board with %d and more is "
+                    "worn",
+                    pages, PAGES_WORN));
     if (nw_is_yes(topo, gpu, NW_FACT_REMAP_PENDING))
         NW_TRY(nw_tell(run, host, gpu, NW_FINDING_WARN, "memory-remap-pending",
                        "reset the GPU (nvidia-smi -r) or reboot, then look again: what fails after "

@@ -100,9 +100,8 @@ static nw_rc judge_nics(struct nw_preflight_run *run, size_t host, const struct 
         }
         NW_TRY(nw_tell(run, host, i, NW_FINDING_WARN, "nic-wrong-socket",
                        "move it into a slot of the CPU that its GPUs hang on",
-                       "behind the other socket (SYS) for every GPU, while %s%d of %d GPUs have no "
+                       "behind the other socket (SYS) for every GPU, while %d of %d GPUs have no "
                        "NIC near",
-                       places->far_gpus == places->gpus && places->gpus > 1 ? "all " : "",
                        places->far_gpus, places->gpus));
         NW_TRY(tell_effect(run));
     }
