@@ -18,7 +18,8 @@
      : (generation) == 6 ? 7.563e9                                                                 \
                          : 0.0)
 
-#define GPU(gpu_name, gib, hbm, bf16, fp16, fp8, nvlink, generation, lanes, watt, from)            \
+#define GPU(gpu_name, gib, hbm, bf16, fp16, fp8, nvlink, generation, lanes, watt, links, link,     \
+            power_from, power_to, gpu_form, device, from)                                          \
     {                                                                                              \
         .name = gpu_name,                                                                          \
         .memory_bytes = (uint64_t)((gib)*GIB),                                                     \
@@ -32,6 +33,12 @@
         .pcie_lanes = lanes,                                                                       \
         .pcie_one_way_bytes_per_s = PCIE_LANE(generation) * (lanes),                               \
         .tdp_w = watt,                                                                             \
+        .form = gpu_form,                                                                          \
+        .nvlink_count = links,                                                                     \
+        .nvlink_lane_bytes_per_s = (link)*1e9,                                                     \
+        .power_from_w = power_from,                                                                \
+        .power_to_w = power_to,                                                                    \
+        .pci_device = device,                                                                      \
         .source = from,                                                                            \
     },
 

@@ -21,6 +21,11 @@ struct nw_gpu { /* 0: does not have it, or unknown */
     int pcie_generation, pcie_lanes;
     double pcie_one_way_bytes_per_s; /* after line encoding, before packet headers */
     double tdp_w;
+    const char *form;                /* "sxm" "pcie" "nvl" "superchip" "oam"; "": unknown */
+    int nvlink_count;                /* links (XGMI on AMD) at most; 0: none, or unknown */
+    double nvlink_lane_bytes_per_s;  /* of one link, one way */
+    double power_from_w, power_to_w; /* default power limits that boards of it have */
+    uint32_t pci_device;
     const char *source; /* V: read at the address; R: recalled, check before relying; M: mixed */
 };
 
