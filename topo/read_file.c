@@ -123,6 +123,25 @@ static nw_rc refuse(const char *what)
     return nw_fail(NW_EUSAGE, "%s: no known format. Accepted: %s", what, accepted);
 }
 
+/* Readers may count on a NUL behind the data; callers need not have one. */
+static nw_rc read_known(const char *data, size_t length, const char *what,
+                        struct nw_topo **topo_out)
+{
+    const struct nw_topo_format *format = nw_topo_formats;
+    char *copy = malloc(length + 1);
+    nw_rc rc;
+
+    if (copy == NULL)
+        return nw_fail(NW_ENOMEM, "%s: out of memory for its %zu bytes", what, length);
+    memcpy(copy, data, length);
+    copy[length] = '\0';
+    while (format->name != NULL && !format->recognise(copy, length))
+        format++;
+    rc = format->name != NULL ? format->read(copy, length, what, topo_out) : refuse(what);
+    free(copy);
+    return rc;
+}
+
 nw_rc nw_topo_read_data(const char *data, size_t length, const char *what,
                         struct nw_topo **topo_out)
 {
@@ -148,10 +167,7 @@ nw_rc nw_topo_read_data(const char *data, size_t length, const char *what,
     }
     if (length == 0)
         return nw_fail(NW_EUSAGE, "%s: is empty", what);
-    for (const struct nw_topo_format *format = nw_topo_formats; format->name != NULL; format++)
-        if (format->recognise(data, length))
-            return format->read(data, length, what, topo_out);
-    return refuse(what);
+    return read_known(data, length, what, topo_out);
 }
 
 nw_rc nw_topo_read_file(const char *path, struct nw_topo **topo_out)
