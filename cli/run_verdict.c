@@ -118,8 +118,28 @@ static nw_rc judge(const struct nw_run_question *question, struct verdict *verdi
     return question->model->model != NULL ? judge_job(question, verdict) : NW_OK;
 }
 
+static const char *const letter_languages[] = {"en", "zh"};
+enum { LETTERS = sizeof letter_languages / sizeof *letter_languages, PATH_SIZE = 640 };
+
+/* Beside the report. */
+static void letter_path(const struct nw_run_question *question, const char *language,
+                        char path[PATH_SIZE])
+{
+    const char *slash = strrchr(question->report_path, '/');
+    const int folder = slash != NULL ? (int)(slash - question->report_path) + 1 : 0;
+
+    snprintf(path, PATH_SIZE, "%.*sletter.%s.md", folder, question->report_path, language);
+}
+
 static nw_rc show(const struct nw_run_question *question, const struct verdict *verdict)
 {
+    char paths[LETTERS][PATH_SIZE], letters[LETTERS * PATH_SIZE] = "";
+
+    for (size_t i = 0; i < LETTERS; i++) {
+        letter_path(question, letter_languages[i], paths[i]);
+        snprintf(letters + strlen(letters), sizeof letters - strlen(letters), "%s%s",
+                 i > 0 ? "   " : "", paths[i]);
+    }
     const bool predicted = verdict->modelled && verdict->job_problem[0] == '\0';
     const struct nw_screen screen = {
         .version = nw_version,
@@ -136,6 +156,7 @@ static nw_rc show(const struct nw_run_question *question, const struct verdict *
         .host_compute = verdict->host_compute,
         .report_path = question->report_path,
         .results_path = question->results_path,
+        .letter_paths = verdict->audited ? letters : NULL,
     };
     struct nw_atomic_file *file;
     nw_rc rc;
@@ -151,20 +172,18 @@ static nw_rc show(const struct nw_run_question *question, const struct verdict *
                           : nw_report_screen(stdout, &screen);
 }
 
-/* letter.en.md and letter.zh.md beside the report: the page for the vendor. */
+/* The page for the vendor. */
 static nw_rc write_letter(const struct nw_run_question *question, const struct verdict *verdict,
                           const char *language)
 {
-    const char *slash = strrchr(question->report_path, '/');
-    const int folder = slash != NULL ? (int)(slash - question->report_path) + 1 : 0;
     const struct nw_letter letter = {.audit = &verdict->audit,
                                      .results = &verdict->results,
                                      .version = nw_version,
                                      .language = language};
     struct nw_atomic_file *file;
-    char path[640];
+    char path[PATH_SIZE];
 
-    snprintf(path, sizeof path, "%.*sletter.%s.md", folder, question->report_path, language);
+    letter_path(question, language, path);
     NW_TRY(nw_atomic_open(path, &file));
     const nw_rc rc = nw_report_letter(nw_atomic_stream(file), &letter);
 
@@ -181,10 +200,8 @@ int nw_run_verdict(const struct nw_run_question *question)
     nw_rc rc = judge(question, &verdict);
     int exit_code;
 
-    if (rc == NW_OK && verdict.audited)
-        rc = write_letter(question, &verdict, "en");
-    if (rc == NW_OK && verdict.audited)
-        rc = write_letter(question, &verdict, "zh");
+    for (size_t i = 0; rc == NW_OK && verdict.audited && i < LETTERS; i++)
+        rc = write_letter(question, &verdict, letter_languages[i]);
     if (rc == NW_OK)
         rc = show(question, &verdict);
     exit_code = rc != NW_OK       ? nw_cli_fail(rc)

@@ -205,6 +205,8 @@ nw_rc nw_report_screen(FILE *stream, const struct nw_screen *screen)
     NW_TRY(print_job(stream, screen));
     if (screen->report_path != NULL)
         fprintf(stream, "\n%s   %s\n", screen->report_path, screen->results_path);
+    if (screen->letter_paths != NULL)
+        fprintf(stream, "%s\n", screen->letter_paths);
     return NW_OK;
 }
 

@@ -108,11 +108,14 @@ static void gpu_count_opinion(const struct nw_quote *quote, const struct nw_mach
                           "off the bus";
     } else if (machine->gpu_count_seen >= quote->gpu_count) {
         opinion->value = machine->gpu_count_seen;
-        snprintf(opinion->text, sizeof opinion->text, "%d took part", machine->gpu_count_seen);
+        snprintf(opinion->text, sizeof opinion->text,
+                 machine->topo_count > 0 ? "%d shown" : "%d took part", machine->gpu_count_seen);
         opinion->verdict = NW_AUDIT_MET;
     } else if (machine->gpu_count_seen > 0) {
         snprintf(opinion->reason, sizeof opinion->reason,
-                 "%d GPUs took part in the run; the node may have more", machine->gpu_count_seen);
+                 machine->topo_count > 0 ? "this source shows %d GPUs; the node may have more"
+                                         : "%d GPUs took part in the run; the node may have more",
+                 machine->gpu_count_seen);
     }
 }
 

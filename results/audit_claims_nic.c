@@ -102,26 +102,66 @@ static bool knows_places(const struct nw_topo *topo, const struct nw_quote *quot
     return false;
 }
 
+/* Do any two devices share a PCIe switch? Where none do, a virtual machine may hide the switches.
+ */
+static bool shows_switches(const struct nw_topo *topo)
+{
+    for (size_t a = 0; a < topo->node_count; a++)
+        for (size_t b = a + 1; b < topo->node_count; b++) {
+            const nw_node_kind kinds[] = {topo->nodes[a].kind, topo->nodes[b].kind};
+            const bool devices = (kinds[0] == NW_NODE_GPU || kinds[0] == NW_NODE_NIC) &&
+                                 (kinds[1] == NW_NODE_GPU || kinds[1] == NW_NODE_NIC);
+            const nw_class class_id =
+                devices ? nw_topo_class(topo, (int)a, (int)b, NULL) : NW_CLASS_UNKNOWN;
+
+            if (class_id == NW_CLASS_PIX || class_id == NW_CLASS_PXB)
+                return true;
+        }
+    return false;
+}
+
+/* The topology that has the places of GPUs against NICs; NULL: none has, and why. */
+static const struct nw_topo *places_of(const struct nw_quote *quote,
+                                       const struct nw_machine *machine, struct nw_opinion *opinion)
+{
+    bool complete;
+    const struct nw_topo *nics = nw_machine_topo(machine, NW_NODE_NIC, &complete);
+
+    for (size_t i = 0; i < machine->topo_count; i++) {
+        const struct nw_topo *topo = machine->topos[i];
+
+        if (nw_topo_count(topo, NW_NODE_GPU) == 0 || !knows_places(topo, quote))
+            continue;
+        if (complete)
+            return topo;
+        snprintf(opinion->reason, sizeof opinion->reason,
+                 "this source shows %d NICs; there may be more", nw_topo_count(topo, NW_NODE_NIC));
+        return NULL;
+    }
+    if (nics != NULL && nw_topo_count(nics, NW_NODE_GPU) > 0)
+        snprintf(opinion->reason, sizeof opinion->reason,
+                 "where GPUs and NICs sit on the PCIe tree is not in this source");
+    return NULL;
+}
+
 void nw_opinion_nic_per_gpu(const struct nw_quote *quote, const struct nw_machine *machine,
                             struct nw_opinion *opinion)
 {
-    bool complete;
-    const struct nw_topo *topo = NULL;
+    const struct nw_topo *topo = places_of(quote, machine, opinion);
 
-    for (size_t i = 0; i < machine->topo_count && topo == NULL; i++)
-        if (nw_topo_count(machine->topos[i], NW_NODE_GPU) > 0 &&
-            knows_places(machine->topos[i], quote))
-            topo = machine->topos[i];
-    if (topo == NULL) {
-        topo = nw_machine_topo(machine, NW_NODE_NIC, &complete);
-        if (topo != NULL && nw_topo_count(topo, NW_NODE_GPU) > 0)
-            snprintf(opinion->reason, sizeof opinion->reason,
-                     "where GPUs and NICs sit on the PCIe tree is not in this source");
+    if (topo == NULL)
         return;
-    }
     const int gpus = nw_topo_count(topo, NW_NODE_GPU);
     const int beside = count_placed(topo, quote, NW_CLASS_PXB);
 
+    /* Guests, and files made for guests, show a tree of their own. */
+    if (beside == 0 && ((topo->gaps & NW_TOPO_PARTIAL) != 0 || !shows_switches(topo) ||
+                        nw_machine_text(machine, NW_FACT_VIRTUAL) != NULL)) {
+        snprintf(opinion->reason, sizeof opinion->reason,
+                 "no GPU and NIC share a PCIe switch here; a virtual machine hides them, so look "
+                 "on the host");
+        return;
+    }
     opinion->value = beside;
     snprintf(opinion->text, sizeof opinion->text, "%d of %d GPUs", beside, gpus);
     opinion->verdict =

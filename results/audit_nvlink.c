@@ -24,6 +24,7 @@ struct nvlink { /* all that is known of the claim */
     struct nw_gpu_name name;
     const char *model; /* NULL: unknown */
     bool simulated;    /* the model is that of a pretended machine */
+    bool as_quoted;    /* no source names the GPU: links are taken for those of the quoted one */
     bool none;         /* copies between its GPUs take PCIe */
 };
 
@@ -35,7 +36,10 @@ static struct nvlink know(const struct nw_audit_state *state)
     nvlink.model = nvlink.view.machine != NULL && nvlink.view.machine->gpu_model[0] != '\0'
                        ? nvlink.view.machine->gpu_model
                        : nw_audit_gpu_model(state);
-    nvlink.product = nw_nvlink_product(nvlink.model, &nvlink.name);
+    nvlink.product = nw_nvlink_product(nvlink.model, true, &nvlink.name);
+    nvlink.as_quoted = nvlink.model == NULL && nvlink.view.machine != NULL;
+    if (nvlink.as_quoted)
+        nvlink.product = nw_nvlink_product(state->quote->gpu_model, false, &nvlink.name);
     nvlink.simulated = nvlink.none = false;
     for (size_t i = 0; i < state->machine_count; i++) {
         const struct nw_machine *machine = &state->machines[i];
@@ -73,6 +77,19 @@ static const char *sum_text(const struct nvlink *nvlink, char text[160])
         snprintf(text, 160, "%d links \xC3\x97 %.4g GB/s = %.4g GB/s one way, %.4g both ways",
                  links, link, links * link, 2 * links * link);
     return text;
+}
+
+/* As found: the links that are up. */
+static void show_links(const struct nw_nvlink_view *view, struct nw_audit_row *row)
+{
+    if (view->links > 0 && isfinite(view->link_bytes_per_s))
+        snprintf(row->measured_text, sizeof row->measured_text,
+                 "%d links \xC3\x97 %.4g GB/s active", view->links, view->link_bytes_per_s / 1e9);
+    else if (view->bytes_per_s > 0)
+        snprintf(row->measured_text, sizeof row->measured_text, "links of %.4g GB/s",
+                 view->bytes_per_s / 1e9);
+    else if (view->machine != NULL)
+        snprintf(row->measured_text, sizeof row->measured_text, "no link is active");
 }
 
 /* ---- what the hardware cannot carry ------------------------------------------------------------
@@ -147,6 +164,8 @@ static nw_rc judge_ceiling(const struct nw_audit_state *state, const struct nvli
 
     name_source(nvlink, row);
     row->simulated = row->simulated || nvlink->simulated;
+    if (isnan(row->measured) && row->measured_text[0] == '\0')
+        show_links(&nvlink->view, row);
     if (row->ceiling == 0) {
         say_none(nvlink, state, row);
         if (nvlink->product.bytes_per_s == 0 || nvlink->product.bridge)
@@ -208,19 +227,14 @@ static void say_unmeasured(const struct nw_audit_state *state, struct nw_audit_r
 static void meet_by_links(const struct nvlink *nvlink, struct nw_audit_row *row)
 {
     const struct nw_nvlink_view *view = &nvlink->view;
-    char sum[160], rate[32], pair[120] = "";
+    char sum[160], pair[120] = "";
 
     row->verdict = NW_AUDIT_MET;
     row->simulated = row->simulated || view->machine->simulated;
     row->reading_count = 0;
     name_source(nvlink, row);
     sum_text(nvlink, sum);
-    if (view->links > 0 && isfinite(view->link_bytes_per_s))
-        snprintf(row->measured_text, sizeof row->measured_text,
-                 "%d links \xC3\x97 %.4g GB/s active", view->links, view->link_bytes_per_s / 1e9);
-    else
-        snprintf(row->measured_text, sizeof row->measured_text, "links of %s GB/s",
-                 nw_format_gb_per_s(rate, view->bytes_per_s));
+    show_links(view, row);
     if (view->switched == 0 && view->peers > 1 && view->pair_links > 0 &&
         isfinite(view->link_bytes_per_s))
         snprintf(pair, sizeof pair, "; no NVSwitch: %d links, %.4g GB/s one way, between two GPUs",
@@ -230,6 +244,17 @@ static void meet_by_links(const struct nvlink *nvlink, struct nw_audit_row *row)
                     "--cases p2p",
                     sum, pair, sum[0] != '\0' ? "; " : "");
     row->how[0] = '\0';
+}
+
+/* A matrix alone: it counts links, their rate is that of the GPU's generation. */
+static void say_as_quoted(const struct nvlink *nvlink, struct nw_audit_row *row)
+{
+    char sum[160], product[64];
+
+    snprintf(row->how, sizeof row->how,
+             "on the node: nodeworth topo --save FILE, or nvidia-smi -q; here: --topo FILE");
+    nw_audit_reason(row, "if the GPUs are the quoted %s: %s; no source names them; %s",
+                    nw_gpu_name_text(&nvlink->name, product), sum_text(nvlink, sum), row->how);
 }
 
 /* ---- collectives -------------------------------------------------------------------------------
@@ -304,8 +329,12 @@ nw_rc nw_judge_nvlink(const struct nw_audit_state *state, struct nw_audit_row *r
     if (row->ceiling < NW_SAME_RATE * row->quoted)
         return judge_ceiling(state, &nvlink, row);
     if (row->verdict == NW_AUDIT_NOT_MEASURED && isnan(row->measured) && view->machine != NULL &&
-        view->bytes_per_s >= NW_SAME_RATE * row->quoted)
-        meet_by_links(&nvlink, row);
+        view->bytes_per_s >= NW_SAME_RATE * row->quoted) {
+        if (nvlink.as_quoted)
+            say_as_quoted(&nvlink, row);
+        else
+            meet_by_links(&nvlink, row);
+    }
     return NW_OK;
 }
 
@@ -315,12 +344,14 @@ nw_rc nw_judge_nvlink_count(const struct nw_audit_state *state, struct nw_audit_
     const struct nw_nvlink_view *view = &nvlink.view;
     char product[64];
 
-    if (nvlink.none && view->machine == NULL) {
+    if ((nvlink.none || nvlink.product.bytes_per_s == 0) && view->machine == NULL) {
         row->measured = 0;
         row->verdict = NW_AUDIT_SHORT;
         row->simulated = nvlink.simulated;
         snprintf(row->measured_text, sizeof row->measured_text, "0");
-        nw_audit_reason(row, "copies between the GPUs take PCIe");
+        nw_audit_reason(row, "%s",
+                        nvlink.none ? "copies between the GPUs take PCIe"
+                                    : "this GPU has no NVLink");
         return nw_findings_add(&row->causes, NW_FINDING_FAIL, row->key, row->source,
                                "nvidia-smi nvlink -s on each GPU", "no NVLink is active on a GPU");
     }

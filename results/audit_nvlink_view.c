@@ -12,9 +12,9 @@
 /* NVIDIA's most: 18 links a GPU, Hopper and Blackwell. */
 #define MOST_LINKS 18
 
-struct nw_gpu_nvlink nw_nvlink_product(const char *model, struct nw_gpu_name *name_out)
+struct nw_gpu_nvlink nw_nvlink_product(const char *model, bool driver, struct nw_gpu_name *name_out)
 {
-    nw_gpu_name_of(model != NULL ? model : "", true, name_out);
+    nw_gpu_name_of(model != NULL ? model : "", driver, name_out);
     return nw_gpu_nvlink_of(name_out);
 }
 
@@ -140,7 +140,9 @@ void nw_nvlink_view(const struct nw_audit_state *state, struct nw_nvlink_view *v
         struct nw_gpu_name name;
         const char *model =
             machine->gpu_model[0] != '\0' ? machine->gpu_model : nw_audit_gpu_model(state);
-        const struct nw_gpu_nvlink product = nw_nvlink_product(model, &name);
+        /* Nameless GPUs may be the quoted ones; who judges says so. */
+        const struct nw_gpu_nvlink product = nw_nvlink_product(
+            model != NULL ? model : state->quote->gpu_model, model != NULL, &name);
 
         for (size_t t = 0; t < machine->topo_count; t++) {
             const struct nw_topo *topo = machine->topos[t];

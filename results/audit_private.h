@@ -235,6 +235,7 @@ struct nw_nvlink_view {               /* of the weakest GPU of all machines */
 };
 void nw_nvlink_view(const struct nw_audit_state *state, struct nw_nvlink_view *view_out);
 /* What the product that the machine's GPUs are named as can do. */
-struct nw_gpu_nvlink nw_nvlink_product(const char *model, struct nw_gpu_name *name_out);
+struct nw_gpu_nvlink nw_nvlink_product(const char *model, bool driver,
+                                       struct nw_gpu_name *name_out);
 
 #endif
