@@ -108,31 +108,23 @@ static int best_of_port(const struct port *port)
     return best;
 }
 
-/* The index that does on all these ports: the best kind first, then the lowest number; -1: none. A
- * range of ports: [from, to). */
-static int common_index(const struct ports *ports, size_t from, size_t to, int *quality_out)
+/* The lowest index at which all ports [from, to) have a row of this kind; -1: none. Of one kind: an
+ * IPv4 address does not reach an IPv6 one. */
+static int common_index(const struct ports *ports, size_t from, size_t to, int kind)
 {
     const struct port *first = &ports->items[from];
-    int best_index = -1, best = ROCE_V1; /* v1 does not count */
+    int best = -1;
 
     for (size_t i = 0; i < first->topo->gid_count; i++) {
         const struct nw_topo_gid *gid = &first->topo->gids[i];
-        int worst = quality(gid);
+        bool all = gid->port == first->node && quality(gid) == kind;
 
-        if (gid->port != first->node || worst < best || worst <= ROCE_V1)
-            continue;
-        for (size_t k = from + 1; k < to && worst > ROCE_V1; k++) {
-            const int here = quality_at(&ports->items[k], gid->index);
-
-            worst = here < worst ? here : worst;
-        }
-        if (worst > best || (worst == best && best > ROCE_V1 && gid->index < best_index)) {
-            best = worst;
-            best_index = gid->index;
-        }
+        for (size_t k = from + 1; k < to && all; k++)
+            all = quality_at(&ports->items[k], gid->index) == kind;
+        if (all && (best < 0 || gid->index < best))
+            best = gid->index;
     }
-    *quality_out = best_index >= 0 ? best : NO_ROW;
-    return best_index;
+    return best;
 }
 
 /* The end of the ports of the host that `from` belongs to. */
@@ -174,15 +166,14 @@ static const char *host_name(const struct port *port, char text[80])
 }
 
 /* "node1 3, node2 5" of hosts that differ; the list ends with "…" where it is long. */
-static void list_hosts(const struct ports *ports, char *text, size_t size)
+static void list_hosts(const struct ports *ports, int kind, char *text, size_t size)
 {
     char name[80];
-    int ignored;
 
     text[0] = '\0';
     for (size_t from = 0; from < ports->count; from = end_of_host(ports, from)) {
         const size_t used = strlen(text);
-        const int index = common_index(ports, from, end_of_host(ports, from), &ignored);
+        const int index = common_index(ports, from, end_of_host(ports, from), kind);
 
         if (used + 100 > size) {
             snprintf(text + used, size - used, ", …");
@@ -194,13 +185,12 @@ static void list_hosts(const struct ports *ports, char *text, size_t size)
 }
 
 /* "mlx5_0/1 3, mlx5_1/1 5": of one host */
-static void list_ports(const struct ports *ports, size_t from, size_t to, char *text, size_t size)
+static void list_ports(const struct ports *ports, size_t from, int kind, char *text, size_t size)
 {
     text[0] = '\0';
-    for (size_t i = from; i < to; i++) {
+    for (size_t i = from; i < end_of_host(ports, from); i++) {
         const size_t used = strlen(text);
-        int ignored;
-        const int index = common_index(ports, i, i + 1, &ignored);
+        const int index = common_index(ports, i, i + 1, kind);
 
         if (used + 90 > size) {
             snprintf(text + used, size - used, ", …");
@@ -238,12 +228,12 @@ static nw_rc say_shared(const struct nw_gid_choice *choice, struct nw_findings *
                            choice->fastest_only ? "the fastest " : "all ", choice->port_count);
 }
 
-static nw_rc say_differs(const struct ports *ports, const struct nw_gid_choice *choice,
+static nw_rc say_differs(const struct ports *ports, int kind, const struct nw_gid_choice *choice,
                          struct nw_findings *findings)
 {
     char hosts[500];
 
-    list_hosts(ports, hosts, sizeof hosts);
+    list_hosts(ports, kind, hosts, sizeof hosts);
     return nw_findings_add(
         findings, choice->nccl_chooses ? NW_FINDING_INFO : NW_FINDING_WARN, "gid-index-differs",
         "RoCE",
@@ -256,12 +246,12 @@ static nw_rc say_differs(const struct ports *ports, const struct nw_gid_choice *
         hosts);
 }
 
-static nw_rc say_mixed(const struct ports *ports, size_t from, const struct nw_gid_choice *choice,
-                       struct nw_findings *findings)
+static nw_rc say_mixed(const struct ports *ports, size_t from, int kind,
+                       const struct nw_gid_choice *choice, struct nw_findings *findings)
 {
     char indexes[500], host[80];
 
-    list_ports(ports, from, end_of_host(ports, from), indexes, sizeof indexes);
+    list_ports(ports, from, kind, indexes, sizeof indexes);
     return nw_findings_add(
         findings, choice->nccl_chooses ? NW_FINDING_INFO : NW_FINDING_WARN, "gid-index-mixed",
         host_name(&ports->items[from], host),
@@ -275,29 +265,69 @@ static nw_rc say_mixed(const struct ports *ports, size_t from, const struct nw_g
 
 /* --- the choice --- */
 
-/* One index for all, or one for each host, or neither. */
-static void decide(const struct ports *ports, struct nw_gid_choice *choice, size_t *mixed_out)
-{
-    int best = NO_ROW;
+struct decision {
+    nw_gid_verdict verdict;
+    int index, kind;
+    size_t mixed_from; /* NW_GID_MIXED: the first port of a host that has no index for all */
+};
 
-    choice->index = common_index(ports, 0, ports->count, &best);
-    choice->ipv4 = best == OVER_IPV4;
-    choice->link_local = best == LINK_LOCAL;
-    choice->verdict = choice->index >= 0 ? NW_GID_SHARED : NW_GID_DIFFERS;
-    for (size_t from = 0; from < ports->count && choice->index < 0;
-         from = end_of_host(ports, from)) {
-        if (common_index(ports, from, end_of_host(ports, from), &best) >= 0)
-            continue;
-        choice->verdict = NW_GID_MIXED;
-        *mixed_out = from;
-        return;
+/* Is there an index of the kind on every host? *failed_out: the first port of one without. */
+static bool each_host_has(const struct ports *ports, int kind, size_t *failed_out)
+{
+    for (size_t from = 0; from < ports->count; from = end_of_host(ports, from))
+        if (common_index(ports, from, end_of_host(ports, from), kind) < 0) {
+            *failed_out = from;
+            return false;
+        }
+    return true;
+}
+
+static bool each_port_has(const struct ports *ports, int kind)
+{
+    for (size_t i = 0; i < ports->count; i++)
+        if (common_index(ports, i, i + 1, kind) < 0)
+            return false;
+    return true;
+}
+
+/* One index for all, else one for each host, else rows at different places; link-local addresses,
+ * which are there always, only where there is nothing better. */
+static struct decision decide(const struct ports *ports)
+{
+    static const int kinds[] = {OVER_IPV4, OVER_IPV6, LINK_LOCAL};
+    enum { ROUTABLE = 2 }; /* of them */
+    struct decision decision = {.verdict = NW_GID_SHARED, .index = -1};
+
+    for (int i = 0; i < ROUTABLE; i++) {
+        decision.kind = kinds[i];
+        decision.index = common_index(ports, 0, ports->count, decision.kind);
+        if (decision.index >= 0)
+            return decision;
     }
+    for (int i = 0; i < ROUTABLE; i++) {
+        decision.kind = kinds[i];
+        decision.verdict =
+            each_host_has(ports, kinds[i], &decision.mixed_from) ? NW_GID_DIFFERS : NW_GID_MIXED;
+        if (decision.verdict == NW_GID_DIFFERS || each_port_has(ports, kinds[i]))
+            return decision;
+    }
+    decision.kind = kinds[ROUTABLE];
+    decision.index = common_index(ports, 0, ports->count, decision.kind);
+    if (decision.index >= 0) {
+        decision.verdict = NW_GID_SHARED;
+        return decision;
+    }
+    decision.verdict = NW_GID_MIXED;
+    decision.kind = OVER_IPV4;
+    if (each_host_has(ports, decision.kind, &decision.mixed_from))
+        decision.mixed_from = 0;
+    return decision;
 }
 
 static nw_rc judge(struct ports *ports, struct nw_gid_choice *choice, struct nw_findings *findings)
 {
+    struct decision decision;
     int best = NO_ROW;
-    size_t mixed = 0;
 
     choice->port_count = (int)ports->count;
     for (size_t i = 0; i < ports->count; i++)
@@ -318,12 +348,37 @@ static nw_rc judge(struct ports *ports, struct nw_gid_choice *choice, struct nw_
                                "switches give it no lossless queue",
                                choice->port_count);
     }
-    decide(ports, choice, &mixed);
+    decision = decide(ports);
+    choice->verdict = decision.verdict;
+    choice->index = decision.verdict == NW_GID_SHARED ? decision.index : -1;
+    choice->ipv4 = decision.kind == OVER_IPV4;
+    choice->link_local = decision.kind == LINK_LOCAL;
     if (choice->verdict == NW_GID_SHARED)
         return say_shared(choice, findings);
     if (choice->verdict == NW_GID_DIFFERS)
-        return say_differs(ports, choice, findings);
-    return say_mixed(ports, mixed, choice, findings);
+        return say_differs(ports, decision.kind, choice, findings);
+    return say_mixed(ports, decision.mixed_from, decision.kind, choice, findings);
+}
+
+static bool is_good(const struct decision *decision)
+{
+    return decision->verdict == NW_GID_SHARED && decision->kind != LINK_LOCAL;
+}
+
+/* Slower ports serve storage and management: where no index does for all, they need not agree. */
+static nw_rc leave_slow_out(const struct nw_topo *const *topos, size_t count, struct ports *ports,
+                            bool *fastest_only_out)
+{
+    const size_t all = ports->count;
+    struct decision decision = decide(ports);
+
+    *fastest_only_out = false;
+    if (is_good(&decision))
+        return NW_OK;
+    NW_TRY(collect(topos, count, true, ports));
+    decision = decide(ports);
+    *fastest_only_out = ports->count < all && is_good(&decision);
+    return *fastest_only_out ? NW_OK : collect(topos, count, false, ports);
 }
 
 /* Do all hosts have InfiniBand that is at least as fast as their RoCE? */
@@ -348,25 +403,10 @@ nw_rc nw_gid_choose(const struct nw_topo *const *topos, size_t count,
     choice.nccl_chooses = nccl_chooses(topos, count);
     if (!has_infiniband(topos, count))
         rc = collect(topos, count, false, &ports);
-    if (rc == NW_OK && ports.count > 0) {
-        size_t all = ports.count, mixed;
-
-        decide(&ports, &choice, &mixed);
-        if (choice.verdict != NW_GID_SHARED || choice.link_local) {
-            /* Slower ports serve storage and management: they need not agree. */
-            struct nw_gid_choice of_fastest = choice;
-
-            rc = collect(topos, count, true, &ports);
-            if (rc == NW_OK)
-                decide(&ports, &of_fastest, &mixed);
-            choice.fastest_only =
-                ports.count < all && of_fastest.verdict == NW_GID_SHARED && !of_fastest.link_local;
-            if (rc == NW_OK && !choice.fastest_only)
-                rc = collect(topos, count, false, &ports);
-        }
-        if (rc == NW_OK)
-            rc = judge(&ports, &choice, findings);
-    }
+    if (rc == NW_OK && ports.count > 0)
+        rc = leave_slow_out(topos, count, &ports, &choice.fastest_only);
+    if (rc == NW_OK && ports.count > 0)
+        rc = judge(&ports, &choice, findings);
     free(ports.items);
     if (rc != NW_OK)
         return rc;
