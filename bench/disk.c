@@ -149,7 +149,7 @@ static nw_rc choose_tool(const struct nw_disk_wish *wish, struct nw_disk_result 
  * where the page cache is in between: it would read what it has read before. */
 static bool suits_fio(const struct nw_disk_plan *plan)
 {
-    return plan->file->direct && plan->budget_s >= 3 &&
+    return plan->file->direct && plan->budget_s >= 2.5 &&
            plan->file_bytes >= 3 * (uint64_t)plan->threads * NW_DISK_BLOCK;
 }
 
@@ -364,7 +364,7 @@ static const struct {
 const char *nw_disk_how(const struct nw_disk_result *result, char text[192])
 {
     char bytes[32];
-    size_t used;
+    const char *mark = ";";
 
     snprintf(text, 192, "%s, %s, %d x 1 MiB and %d x 4 KiB at once, %s", result->tool,
              result->direct ? "direct I/O" : "page cache with sync", result->threads,
@@ -372,10 +372,12 @@ const char *nw_disk_how(const struct nw_disk_result *result, char text[192])
     for (int i = 0; i < NW_DISK_RATE_COUNT; i++) {
         const double half = nw_stats_rel_half_interval(&result->rates[i]);
 
-        used = strlen(text);
-        if (result->rates[i].count > 0 && isfinite(half))
-            snprintf(text + used, 192 - used, "%s %s +-%.2g %%", i == 0 ? ";" : ",",
-                     rate_rows[i].title, half * 100);
+        const size_t used = strlen(text);
+
+        if (result->rates[i].count == 0 || !isfinite(half))
+            continue;
+        snprintf(text + used, 192 - used, "%s %s +-%.2g %%", mark, rate_rows[i].title, half * 100);
+        mark = ",";
     }
     return text;
 }
