@@ -3,30 +3,26 @@
  * then the smaller of the two sums over the switches. */
 #include "topo/read.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "topo/classify.h"
 #include "topo/link.h"
+#include "topo/product.h"
 
-/* NVLink generation by product; the matrices carry rates only. Sources: NVIDIA's architecture white
- * papers of each product. */
+/* One NVLink of a product; the matrices carry sums only. */
 static double lane_bytes_per_s(const struct nw_topo_node *gpu)
 {
-    static const struct {
-        const char *part;
-        int generation;
-    } table[] = {{"GB200", 5}, {"GB300", 5}, {"B100", 5}, {"B200", 5},     {"B300", 5},
-                 {"GH200", 4}, {"H100", 4},  {"H200", 4}, {"H800", 4},     {"H20", 4},
-                 {"A100", 3},  {"A800", 3},  {"A30", 3},  {"A40", 3},      {"A6000", 3},
-                 {"A5000", 3}, {"3090", 3},  {"V100", 2}, {"RTX 8000", 2}, {"RTX 6000", 2},
-                 {"2080", 2},  {"GV100", 2}, {"P100", 1}};
+    struct nw_gpu_product product;
+    double rate;
 
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (strstr(gpu->model, table[i].part) != NULL)
-            return nw_nvlink_bytes_per_s(table[i].generation);
-    return 0;
+    nw_gpu_identify_name(gpu->model, &product);
+    if (product.gpu != NULL && product.gpu->nvlink_lane_bytes_per_s > 0)
+        return product.gpu->nvlink_lane_bytes_per_s;
+    rate = nw_nvlink_bytes_per_s_of(gpu->model, NAN); /* also of products without a row */
+    return isnan(rate) ? 0 : rate;
 }
 
 static int lanes_of(const struct nw_topo_node *gpu, double bytes_per_s)
