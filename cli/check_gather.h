@@ -39,7 +39,7 @@ struct nw_check_host {
 struct nw_check_gathered {
     struct nw_check_host *hosts;
     size_t host_count;
-    struct nw_place *places; /* of ranks that answered, by rank */
+    struct nw_rank_place *places; /* of ranks that answered, by rank */
     size_t place_count;
     json_t **environments;       /* of each rank, allow-listed variables; NULL: no answer */
     int rank_count;              /* of the job; 0: from files */

@@ -69,9 +69,9 @@ static nw_rc take_rank(struct nw_check_hub *hub, int from, const json_t *json)
     struct nw_check_gathered *gathered = hub->gathered;
     struct nw_check_host *host = &gathered->hosts[hub->comm->host_of_rank[from]];
     json_t *environment = json_object_get(json, "environment");
-    struct nw_place place;
+    struct nw_rank_place place;
 
-    NW_TRY(nw_place_from_json(json_object_get(json, "place"), "a rank's place", &place));
+    NW_TRY(nw_rank_place_from_json(json_object_get(json, "place"), "a rank's place", &place));
     if (hub->rank_answered[from] || place.rank != from)
         return NW_OK;
     hub->rank_answered[from] = true;

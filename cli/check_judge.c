@@ -40,13 +40,13 @@ static nw_rc complete_facts(struct nw_check_gathered *gathered)
             NW_TRY(nw_topo_set_text(host->topo, 0, NW_FACT_MPI, host->mpi, "MPI"));
     }
     for (size_t i = 0; i < gathered->place_count; i++) {
-        struct nw_place *place = &gathered->places[i];
+        struct nw_rank_place *place = &gathered->places[i];
         const struct nw_topo *topo = gathered->hosts[place->host].topo;
         const json_t *visible =
             json_object_get(gathered->environments[place->rank], "CUDA_VISIBLE_DEVICES");
 
         if (topo != NULL)
-            place->gpu = nw_place_gpu(topo, place->local_rank, json_string_value(visible));
+            place->gpu = nw_rank_place_gpu(topo, place->local_rank, json_string_value(visible));
     }
     return NW_OK;
 }
@@ -154,29 +154,29 @@ static nw_rc judge_reach(const struct nw_check_gathered *gathered, struct nw_fin
     return rc;
 }
 
-static nw_rc judge_places(const struct nw_check_gathered *gathered, struct nw_place_advice *advice,
-                          struct nw_findings *findings)
+static nw_rc judge_places(const struct nw_check_gathered *gathered,
+                          struct nw_rank_place_advice *advice, struct nw_findings *findings)
 {
     struct nw_topo **topos = calloc(gathered->host_count + 1, sizeof *topos);
-    const struct nw_place_input input = {.hosts = topos,
-                                         .host_count = gathered->host_count,
-                                         .places = gathered->places,
-                                         .place_count = gathered->place_count};
+    const struct nw_rank_place_input input = {.hosts = topos,
+                                              .host_count = gathered->host_count,
+                                              .places = gathered->places,
+                                              .place_count = gathered->place_count};
     nw_rc rc =
         topos != NULL ? NW_OK : nw_fail(NW_ENOMEM, "no memory for %zu hosts", gathered->host_count);
 
     for (size_t i = 0; rc == NW_OK && i < gathered->host_count; i++)
         topos[i] = gathered->hosts[i].topo;
     if (rc == NW_OK)
-        rc = nw_place_advise(&input, advice);
+        rc = nw_rank_place_advise(&input, advice);
     if (rc == NW_OK)
-        rc = nw_place_judge(&input, advice, findings);
+        rc = nw_rank_place_judge(&input, advice, findings);
     free(topos);
     return rc;
 }
 
 static nw_rc gather_findings(const struct nw_check_gathered *gathered, const struct hosts *hosts,
-                             struct nw_place_advice *advice, struct nw_findings *all)
+                             struct nw_rank_place_advice *advice, struct nw_findings *all)
 {
     NW_TRY(nw_findings_copy(all, &gathered->findings));
     NW_TRY(judge_reach(gathered, all));
@@ -219,6 +219,32 @@ static nw_rc sort_findings(const struct nw_findings *all, struct nw_check_judged
                             finding));
         }
     return NW_OK;
+}
+
+/* What an option would have added. */
+static nw_rc tell_options(const struct hosts *hosts, bool live, struct nw_findings *not_checked)
+{
+    bool loaded = true, disk = true, python = true, gpus = false;
+    char text[256] = "";
+
+    for (size_t i = 0; i < hosts->count; i++) {
+        const struct nw_topo *topo = hosts->topos[i];
+        const struct nw_topo_node *gpu = nw_topo_nth(topo, NW_NODE_GPU, 0);
+
+        gpus |= gpu != NULL;
+        loaded &= gpu == NULL ||
+                  !isnan(nw_topo_number(topo, (int)(gpu - topo->nodes), NW_FACT_LINK_LOADED));
+        disk &= nw_topo_text(topo, 0, NW_FACT_DATA_PATH) != NULL;
+        python &= nw_topo_text(topo, 0, NW_FACT_PYTORCH) != NULL;
+    }
+    snprintf(text, sizeof text, "%s%s%s",
+             gpus && !loaded ? ", speed of the GPUs' PCIe links under load (--load)" : "",
+             !disk ? ", storage of the training data (--disk DIR)" : "",
+             !python ? ", PyTorch (--python)" : "");
+    if (!live || text[0] == '\0')
+        return NW_OK;
+    return nw_findings_add(not_checked, NW_FINDING_INFO, "not-checked", "", NULL,
+                           "not asked for: %s", text + 2);
 }
 
 /* ---- the verdict -------------------------------------------------------------------------------
@@ -306,6 +332,7 @@ static nw_rc judge(const struct nw_check_question *question, struct nw_check_gat
     NW_TRY(list_hosts(gathered, hosts));
     NW_TRY(gather_findings(gathered, hosts, &judged->advice, all));
     NW_TRY(sort_findings(all, judged));
+    NW_TRY(tell_options(hosts, gathered->rank_count > 0, &judged->not_checked));
     NW_TRY(nw_check_rows(gathered, &judged->findings, judged->rows));
     if (question->request->model != NULL) {
         NW_TRY(nw_finding_costs(&(struct nw_finding_cost_input){.request = question->request,
@@ -344,7 +371,7 @@ void nw_check_judged_free(struct nw_check_judged *judged)
 {
     nw_findings_free(&judged->findings);
     nw_findings_free(&judged->not_checked);
-    nw_place_advice_free(&judged->advice);
+    nw_rank_place_advice_free(&judged->advice);
     if (judged->audited)
         nw_audit_free(&judged->audit);
     judged->audited = false;

@@ -10,7 +10,7 @@
 
 struct nw_check_judged {
     struct nw_findings findings, not_checked;
-    struct nw_place_advice advice;
+    struct nw_rank_place_advice advice;
     struct nw_check_row rows[NW_CHECK_AREA_COUNT];
     struct nw_finding_costs costs;
     struct nw_audit audit;

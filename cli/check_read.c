@@ -8,6 +8,7 @@
 
 #include "base/child.h"
 #include "base/json.h"
+#include "bench/disk.h"
 #include "cli/check_load.h"
 #include "cli/cli.h"
 #include "topo/nvml_api.h"
@@ -110,6 +111,17 @@ static nw_rc load_gpus(const struct order *order, struct nw_topo **topo)
     return nw_check_load(*topo);
 }
 
+static nw_rc measure_disk(const struct order *order, struct nw_topo **topo)
+{
+    struct nw_disk_result result;
+    nw_rc rc;
+
+    NW_TRY(nw_disk_measure(&(struct nw_disk_wish){.path = order->wish.disk}, &result));
+    rc = nw_disk_facts(*topo, &result);
+    nw_disk_free(&result);
+    return rc;
+}
+
 static bool wants_all(const struct nw_check_wish *wish)
 {
     (void)wish;
@@ -126,6 +138,11 @@ static bool wants_load(const struct nw_check_wish *wish)
     return wish->load;
 }
 
+static bool wants_disk(const struct nw_check_wish *wish)
+{
+    return wish->disk != NULL;
+}
+
 static const struct phase {
     const char *title;
     double limit_s; /* then it is taken for hung: healthy ones need a tenth of it */
@@ -136,6 +153,7 @@ static const struct phase {
     {"reading the system", 15, wants_all, read_system},
     {"asking PyTorch", PYTHON_LIMIT_S + 5, wants_python, read_python},
     {"loading the GPUs' links", 90, wants_load, load_gpus},
+    {"measuring the disk", 60, wants_disk, measure_disk},
 };
 
 static nw_rc announce(const struct phase *phase)

@@ -398,9 +398,12 @@ static nw_rc compare(const struct nw_check_gathered *gathered, nw_check_area are
     return NW_OK;
 }
 
-static nw_check_state state_of(const struct nw_findings *findings, nw_check_area area, bool known)
+static nw_check_state state_of(const struct nw_findings *findings, nw_check_area area,
+                               const char *value, bool judged)
 {
-    nw_check_state state = known ? NW_CHECK_OK : NW_CHECK_NOT_CHECKED;
+    nw_check_state state = strcmp(value, "none seen") == 0 ? NW_CHECK_NOTHING
+                           : value[0] != '\0' && judged    ? NW_CHECK_OK
+                                                           : NW_CHECK_NOT_CHECKED;
 
     for (size_t i = 0; i < findings->count; i++) {
         const struct nw_finding *finding = &findings->items[i];
@@ -435,8 +438,8 @@ nw_rc nw_check_rows(const struct nw_check_gathered *gathered, const struct nw_fi
         *row = (struct nw_check_row){.key = nw_check_area_key((nw_check_area)area),
                                      .title = nw_check_area_title((nw_check_area)area)};
         NW_TRY(compare(gathered, (nw_check_area)area, row));
-        row->state = state_of(findings, (nw_check_area)area,
-                              row->value[0] != '\0' && is_judged(gathered, (nw_check_area)area));
+        row->state = state_of(findings, (nw_check_area)area, row->value,
+                              is_judged(gathered, (nw_check_area)area));
     }
     return NW_OK;
 }

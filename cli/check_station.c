@@ -27,13 +27,13 @@ static nw_rc post_json(struct nw_check_station *station, int tag, json_t *json)
 static nw_rc send_rank(struct nw_check_station *station)
 {
     const struct nw_comm *comm = station->comm;
-    struct nw_place place = {
+    struct nw_rank_place place = {
         .rank = comm->rank, .host = comm->host_index, .local_rank = comm->local_rank, .gpu = -1};
     json_t *json = json_object(), *part;
     nw_rc rc = NW_OK;
 
-    nw_place_read("/sys", &place);
-    NW_TRY_GOTO(nw_place_to_json(&place, &part), out);
+    nw_rank_place_read("/sys", &place);
+    NW_TRY_GOTO(nw_rank_place_to_json(&place, &part), out);
     NW_TRY_GOTO(nw_json_set_new(json, "place", part), out);
     NW_TRY_GOTO(nw_bench_environment(&part), out);
     NW_TRY_GOTO(nw_json_set_new(json, "environment", part), out);

@@ -147,8 +147,8 @@ static nw_rc list_ranks(const struct nw_check_gathered *gathered, json_t **array
     json_t *array = json_array(), *item;
 
     for (size_t i = 0; i < gathered->place_count; i++) {
-        const struct nw_place *place = &gathered->places[i];
-        const nw_rc rc = nw_place_to_json(place, &item);
+        const struct nw_rank_place *place = &gathered->places[i];
+        const nw_rc rc = nw_rank_place_to_json(place, &item);
 
         if (rc != NW_OK) {
             json_decref(array);
@@ -208,7 +208,7 @@ static nw_rc deliver(const struct options *options, const struct nw_check_gather
     return nw_atomic_commit(file);
 }
 
-static nw_rc write_rankfile(const char *path, const struct nw_place_advice *advice)
+static nw_rc write_rankfile(const char *path, const struct nw_rank_place_advice *advice)
 {
     struct nw_atomic_file *file;
 

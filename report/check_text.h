@@ -16,7 +16,8 @@
     X(NW_CHECK_OK, "ok", "ok")                                                                     \
     X(NW_CHECK_WARNING, "warning", "warning")                                                      \
     X(NW_CHECK_FAILURE, "failure", "FAILURE")                                                      \
-    X(NW_CHECK_NOT_CHECKED, "not_checked", "not checked")
+    X(NW_CHECK_NOT_CHECKED, "not_checked", "not checked")                                          \
+    X(NW_CHECK_NOTHING, "nothing_there", "–")
 
 typedef enum {
 #define X(state, key, text) state,

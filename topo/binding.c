@@ -87,7 +87,7 @@ static int core_of(const char *sys, int cpu)
 }
 
 static void find_numas(const char *sys, const uint64_t cpus[NW_PLACE_CPUS / 64],
-                       struct nw_place *place)
+                       struct nw_rank_place *place)
 {
     for (int numa = 0; numa < NW_PLACE_NUMAS; numa++) {
         uint64_t own[NW_PLACE_CPUS / 64];
@@ -119,7 +119,7 @@ static int count_cores(const char *sys)
 }
 
 static void take_cpus(const char *sys, const uint64_t cpus[NW_PLACE_CPUS / 64],
-                      struct nw_place *place)
+                      struct nw_rank_place *place)
 {
     memset(place->cores, 0, sizeof place->cores);
     place->numas = 0;
@@ -135,7 +135,7 @@ static void take_cpus(const char *sys, const uint64_t cpus[NW_PLACE_CPUS / 64],
     nw_clear_error();
 }
 
-nw_rc nw_place_read_cpus(const char *sys, const char *cpus, struct nw_place *place)
+nw_rc nw_rank_place_read_cpus(const char *sys, const char *cpus, struct nw_rank_place *place)
 {
     uint64_t bits[NW_PLACE_CPUS / 64];
 
@@ -173,7 +173,7 @@ static void list_bits(const uint64_t bits[NW_PLACE_CPUS / 64], char *text, size_
     }
 }
 
-void nw_place_read(const char *sys, struct nw_place *place)
+void nw_rank_place_read(const char *sys, struct nw_rank_place *place)
 {
     uint64_t cpus[NW_PLACE_CPUS / 64] = {0};
     cpu_set_t set;
@@ -214,7 +214,7 @@ static int gpu_of_uuid(const struct nw_topo *topo, const char *uuid)
     return -1;
 }
 
-int nw_place_gpu(const struct nw_topo *topo, int local_rank, const char *visible)
+int nw_rank_place_gpu(const struct nw_topo *topo, int local_rank, const char *visible)
 {
     const char *at = visible;
     char word[64];
@@ -239,7 +239,7 @@ int nw_place_gpu(const struct nw_topo *topo, int local_rank, const char *visible
     return gpu_of_number(topo, (int)number);
 }
 
-nw_rc nw_place_to_json(const struct nw_place *place, json_t **json_out)
+nw_rc nw_rank_place_to_json(const struct nw_rank_place *place, json_t **json_out)
 {
     char cores[LIST_BYTES], numas[512];
     const uint64_t nodes[NW_PLACE_CPUS / 64] = {place->numas};
@@ -266,9 +266,9 @@ out:
     return rc;
 }
 
-nw_rc nw_place_from_json(const json_t *json, const char *what, struct nw_place *place_out)
+nw_rc nw_rank_place_from_json(const json_t *json, const char *what, struct nw_rank_place *place_out)
 {
-    struct nw_place place = {.gpu = -1};
+    struct nw_rank_place place = {.gpu = -1};
     uint64_t numas[NW_PLACE_CPUS / 64] = {0};
     const char *cores = "", *nodes = "";
 

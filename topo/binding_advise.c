@@ -71,7 +71,7 @@ static bool survey(const struct nw_topo *topo, struct machine *machine)
     return machine->count > 0;
 }
 
-static int ranks_of(const struct nw_place_input *input, size_t host)
+static int ranks_of(const struct nw_rank_place_input *input, size_t host)
 {
     int count = 0;
 
@@ -81,7 +81,7 @@ static int ranks_of(const struct nw_place_input *input, size_t host)
 }
 
 /* The place in `areas` of the GPU of a local rank; -1: unknown. */
-static int area_of_rank(const struct nw_place_input *input, size_t host,
+static int area_of_rank(const struct nw_rank_place_input *input, size_t host,
                         const struct machine *machine, int local_rank)
 {
     const struct nw_topo *topo = input->hosts[host];
@@ -106,7 +106,7 @@ struct host_plan {
 };
 
 /* Ranks without a GPU of a known place are dealt evenly, in order. */
-static const char *plan_host(const struct nw_place_input *input, size_t host,
+static const char *plan_host(const struct nw_rank_place_input *input, size_t host,
                              struct host_plan *plan)
 {
     const struct machine *machine = &plan->machine;
@@ -165,7 +165,7 @@ static bool write_ranks(FILE *stream, const char *host, int first_rank,
     return true;
 }
 
-static const char *rankfile(const struct nw_place_input *input, const struct host_plan *plans,
+static const char *rankfile(const struct nw_rank_place_input *input, const struct host_plan *plans,
                             char **text_out)
 {
     char *text = NULL;
@@ -188,8 +188,8 @@ static const char *rankfile(const struct nw_place_input *input, const struct hos
     return NULL;
 }
 
-static const char *advise(const struct nw_place_input *input, struct host_plan *plans,
-                          struct nw_place_advice *advice)
+static const char *advise(const struct nw_rank_place_input *input, struct host_plan *plans,
+                          struct nw_rank_place_advice *advice)
 {
     bool same = true;
     int cores = NW_PLACE_CPUS;
@@ -219,10 +219,11 @@ static const char *advise(const struct nw_place_input *input, struct host_plan *
     return problem;
 }
 
-nw_rc nw_place_advise(const struct nw_place_input *input, struct nw_place_advice *advice_out)
+nw_rc nw_rank_place_advise(const struct nw_rank_place_input *input,
+                           struct nw_rank_place_advice *advice_out)
 {
     struct host_plan *plans = calloc(input->host_count + 1, sizeof *plans);
-    struct nw_place_advice advice = {.rankfile = NULL};
+    struct nw_rank_place_advice advice = {.rankfile = NULL};
     const char *problem;
 
     if (plans == NULL)
@@ -235,8 +236,8 @@ nw_rc nw_place_advise(const struct nw_place_input *input, struct nw_place_advice
     return NW_OK;
 }
 
-void nw_place_advice_free(struct nw_place_advice *advice)
+void nw_rank_place_advice_free(struct nw_rank_place_advice *advice)
 {
     free(advice->rankfile);
-    *advice = (struct nw_place_advice){.rankfile = NULL};
+    *advice = (struct nw_rank_place_advice){.rankfile = NULL};
 }

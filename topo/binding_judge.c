@@ -9,14 +9,14 @@
 #define FEW_CORES_OF 4
 
 struct view {
-    const struct nw_place_input *input;
+    const struct nw_rank_place_input *input;
     const struct nw_topo *topo; /* of the host */
     size_t host;
     char remedy[400];
 };
 
 /* "--map-by …", where one fits; else the rankfile, or nothing. */
-static const char *remedy_of(struct view *view, const struct nw_place_advice *advice)
+static const char *remedy_of(struct view *view, const struct nw_rank_place_advice *advice)
 {
     if (advice->map_by[0] != '\0')
         snprintf(view->remedy, sizeof view->remedy, "mpirun %s", advice->map_by);
@@ -40,23 +40,23 @@ static int numa_count(const struct nw_topo *topo)
     return count;
 }
 
-static const struct nw_topo_node *gpu_of(const struct view *view, const struct nw_place *place)
+static const struct nw_topo_node *gpu_of(const struct view *view, const struct nw_rank_place *place)
 {
     return place->gpu >= 0 ? nw_topo_nth(view->topo, NW_NODE_GPU, place->gpu) : NULL;
 }
 
-static bool runs_on(const struct nw_place *place, int numa)
+static bool runs_on(const struct nw_rank_place *place, int numa)
 {
     return numa < NW_PLACE_NUMAS && place->numas >> numa & 1;
 }
 
-static bool is_loose(const struct view *view, const struct nw_place *place)
+static bool is_loose(const struct view *view, const struct nw_rank_place *place)
 {
     return numa_count(view->topo) > 1 && __builtin_popcountll(place->numas) > 1;
 }
 
 /* Of a GPU whose node is known, and the rank runs elsewhere only. */
-static bool is_far(const struct view *view, const struct nw_place *place)
+static bool is_far(const struct view *view, const struct nw_rank_place *place)
 {
     const struct nw_topo_node *gpu = gpu_of(view, place);
 
@@ -64,7 +64,7 @@ static bool is_far(const struct view *view, const struct nw_place *place)
 }
 
 /* The NIC nearest to its GPU hangs elsewhere than the rank, which is beside its GPU. */
-static bool is_far_from_nic(const struct view *view, const struct nw_place *place)
+static bool is_far_from_nic(const struct view *view, const struct nw_rank_place *place)
 {
     const struct nw_topo_node *gpu = gpu_of(view, place);
     int nic;
@@ -77,7 +77,7 @@ static bool is_far_from_nic(const struct view *view, const struct nw_place *plac
            !runs_on(place, view->topo->nodes[nic].numa);
 }
 
-static bool is_within(const struct nw_place *inner, const struct nw_place *outer)
+static bool is_within(const struct nw_rank_place *inner, const struct nw_rank_place *outer)
 {
     for (size_t i = 0; i < NW_PLACE_CPUS / 64; i++)
         if (inner->cores[i] & ~outer->cores[i])
@@ -86,19 +86,19 @@ static bool is_within(const struct nw_place *inner, const struct nw_place *outer
 }
 
 /* Ranks whose cores all lie within this rank's: more of them than cores must share. */
-static bool must_share(const struct view *view, const struct nw_place *place)
+static bool must_share(const struct view *view, const struct nw_rank_place *place)
 {
     int within = 0;
 
     for (size_t i = 0; i < view->input->place_count; i++) {
-        const struct nw_place *other = &view->input->places[i];
+        const struct nw_rank_place *other = &view->input->places[i];
 
         within += other->host == place->host && is_within(other, place);
     }
     return place->core_count > 0 && within > place->core_count;
 }
 
-static bool has_few_cores(const struct view *view, const struct nw_place *place)
+static bool has_few_cores(const struct view *view, const struct nw_rank_place *place)
 {
     int ranks = 0;
 
@@ -110,14 +110,14 @@ static bool has_few_cores(const struct view *view, const struct nw_place *place)
 
 /* The ranks of the host for which it holds, as a list; how many. `first_out`: one of them. */
 static int list_ranks(const struct view *view,
-                      bool (*holds)(const struct view *, const struct nw_place *), char *text,
-                      size_t size, const struct nw_place **first_out)
+                      bool (*holds)(const struct view *, const struct nw_rank_place *), char *text,
+                      size_t size, const struct nw_rank_place **first_out)
 {
     int count = 0, first = -1, last = -1;
 
     text[0] = '\0';
     for (size_t i = 0; i <= view->input->place_count; i++) {
-        const struct nw_place *place =
+        const struct nw_rank_place *place =
             i < view->input->place_count ? &view->input->places[i] : NULL;
         const bool in = place != NULL && place->host == (int)view->host && holds(view, place);
         const size_t used = strlen(text);
@@ -146,10 +146,10 @@ static const char *several(int count)
     return count == 1 ? "" : "s";
 }
 
-static nw_rc judge_loose(struct view *view, const struct nw_place_advice *advice,
+static nw_rc judge_loose(struct view *view, const struct nw_rank_place_advice *advice,
                          struct nw_findings *findings)
 {
-    const struct nw_place *one;
+    const struct nw_rank_place *one;
     char ranks[128];
     const int count = list_ranks(view, is_loose, ranks, sizeof ranks, &one);
 
@@ -166,10 +166,10 @@ static nw_rc judge_loose(struct view *view, const struct nw_place_advice *advice
                               "go over the socket link, times vary from run to run");
 }
 
-static nw_rc judge_far(struct view *view, const struct nw_place_advice *advice,
+static nw_rc judge_far(struct view *view, const struct nw_rank_place_advice *advice,
                        struct nw_findings *findings)
 {
-    const struct nw_place *one;
+    const struct nw_rank_place *one;
     char ranks[128];
     const int count = list_ranks(view, is_far, ranks, sizeof ranks, &one);
 
@@ -188,7 +188,7 @@ static nw_rc judge_far(struct view *view, const struct nw_place_advice *advice,
 
 static nw_rc judge_nic(struct view *view, struct nw_findings *findings)
 {
-    const struct nw_place *one;
+    const struct nw_rank_place *one;
     char ranks[128];
     const int count = list_ranks(view, is_far_from_nic, ranks, sizeof ranks, &one);
     int nic;
@@ -205,10 +205,10 @@ static nw_rc judge_nic(struct view *view, struct nw_findings *findings)
                            view->topo->nodes[nic].numa);
 }
 
-static nw_rc judge_shared(struct view *view, const struct nw_place_advice *advice,
+static nw_rc judge_shared(struct view *view, const struct nw_rank_place_advice *advice,
                           struct nw_findings *findings)
 {
-    const struct nw_place *one;
+    const struct nw_rank_place *one;
     char ranks[128];
     const int count = list_ranks(view, must_share, ranks, sizeof ranks, &one);
 
@@ -225,10 +225,10 @@ static nw_rc judge_shared(struct view *view, const struct nw_place_advice *advic
                            ranks, one->host_core_count, one->cpus, one->rank);
 }
 
-static nw_rc judge_few(struct view *view, const struct nw_place_advice *advice,
+static nw_rc judge_few(struct view *view, const struct nw_rank_place_advice *advice,
                        struct nw_findings *findings)
 {
-    const struct nw_place *one;
+    const struct nw_rank_place *one;
     char ranks[128];
     const int count = list_ranks(view, has_few_cores, ranks, sizeof ranks, &one);
 
@@ -241,8 +241,8 @@ static nw_rc judge_few(struct view *view, const struct nw_place_advice *advice,
                            several(count), ranks, one->host_core_count);
 }
 
-nw_rc nw_place_judge(const struct nw_place_input *input, const struct nw_place_advice *advice,
-                     struct nw_findings *findings)
+nw_rc nw_rank_place_judge(const struct nw_rank_place_input *input,
+                          const struct nw_rank_place_advice *advice, struct nw_findings *findings)
 {
     for (size_t host = 0; host < input->host_count; host++) {
         struct view view = {.input = input, .topo = input->hosts[host], .host = host};

@@ -72,15 +72,15 @@ Test(binding, advice_follows_where_the_gpus_are)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct nw_topo *topo =
             machine(rows[i].packages, rows[i].numas, rows[i].cores, rows[i].gpus);
-        const struct nw_place_input input = {.hosts = &topo, .host_count = 1};
-        struct nw_place_advice advice;
+        const struct nw_rank_place_input input = {.hosts = &topo, .host_count = 1};
+        struct nw_rank_place_advice advice;
 
-        cr_assert_eq(nw_place_advise(&input, &advice), NW_OK);
+        cr_assert_eq(nw_rank_place_advise(&input, &advice), NW_OK);
         cr_expect_str_eq(advice.map_by, rows[i].map_by, "row %zu: %s", i, advice.map_by);
         cr_expect_str_eq(advice.rankfile != NULL ? advice.rankfile : "", rows[i].rankfile,
                          "row %zu", i);
         cr_expect((advice.why[0] != '\0') == (advice.map_by[0] == '\0'), "row %zu", i);
-        nw_place_advice_free(&advice);
+        nw_rank_place_advice_free(&advice);
         nw_topo_free(topo);
     }
 }
@@ -118,20 +118,20 @@ static const char *make_sysfs(char *directory)
 static size_t judge(struct nw_topo *topo, const char *sys, const char *const *cpus, size_t ranks,
                     struct nw_findings *findings)
 {
-    struct nw_place places[16] = {{.rank = 0}};
-    const struct nw_place_input input = {
+    struct nw_rank_place places[16] = {{.rank = 0}};
+    const struct nw_rank_place_input input = {
         .hosts = &topo, .host_count = 1, .places = places, .place_count = ranks};
-    struct nw_place_advice advice;
+    struct nw_rank_place_advice advice;
 
     for (size_t i = 0; i < ranks; i++) {
-        cr_assert_eq(nw_place_read_cpus(sys, cpus[i], &places[i]), NW_OK);
+        cr_assert_eq(nw_rank_place_read_cpus(sys, cpus[i], &places[i]), NW_OK);
         places[i].rank = places[i].local_rank = (int)i;
-        places[i].gpu = nw_place_gpu(topo, (int)i, NULL);
+        places[i].gpu = nw_rank_place_gpu(topo, (int)i, NULL);
     }
     *findings = (struct nw_findings){0};
-    cr_assert_eq(nw_place_advise(&input, &advice), NW_OK);
-    cr_assert_eq(nw_place_judge(&input, &advice, findings), NW_OK);
-    nw_place_advice_free(&advice);
+    cr_assert_eq(nw_rank_place_advise(&input, &advice), NW_OK);
+    cr_assert_eq(nw_rank_place_judge(&input, &advice, findings), NW_OK);
+    nw_rank_place_advice_free(&advice);
     return findings->count;
 }
 
@@ -200,22 +200,22 @@ Test(binding, a_rank_works_on_the_gpu_that_it_sees)
                                       NW_FACT_UUID, i == 0 ? "GPU-a0c1" : "GPU-b1c1", "test"),
                      NW_OK);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        cr_expect_eq(nw_place_gpu(topo, rows[i].local_rank, rows[i].visible), rows[i].gpu,
+        cr_expect_eq(nw_rank_place_gpu(topo, rows[i].local_rank, rows[i].visible), rows[i].gpu,
                      "row %zu", i);
     nw_topo_free(topo);
 }
 
 Test(binding, goes_through_json_unchanged)
 {
-    struct nw_place place = {.rank = 3, .host = 1, .local_rank = 1, .gpu = 1}, read;
+    struct nw_rank_place place = {.rank = 3, .host = 1, .local_rank = 1, .gpu = 1}, read;
     json_t *json;
 
-    nw_place_read("/sys", &place);
+    nw_rank_place_read("/sys", &place);
     cr_assert(place.core_count > 0);
-    cr_assert_eq(nw_place_to_json(&place, &json), NW_OK);
-    cr_assert_eq(nw_place_from_json(json, "test", &read), NW_OK);
+    cr_assert_eq(nw_rank_place_to_json(&place, &json), NW_OK);
+    cr_assert_eq(nw_rank_place_from_json(json, "test", &read), NW_OK);
     cr_expect_eq(memcmp(&place, &read, sizeof place), 0);
     json_object_set_new(json, "cores", json_string("3-1"));
-    cr_expect_eq(nw_place_from_json(json, "test", &read), NW_EUSAGE);
+    cr_expect_eq(nw_rank_place_from_json(json, "test", &read), NW_EUSAGE);
     json_decref(json);
 }
