@@ -4,20 +4,32 @@
 
 #include "base/json.h"
 #include "cli/cli.h"
+#include "report/topo_paths.h"
 #include "report/topo_text.h"
 #include "topo/topo.h"
+#include "topo/write.h"
 
 struct options {
     bool json, keep_names;
-    const char *save;
+    const char *format, *save;
     struct nw_option_list from;
 };
 
+static const char *const formats[] = {"table", "json", "dot", "xml", NULL};
+
 static const struct nw_option rows[] = {
+    {.name = "format",
+     .argument = "FORMAT",
+     .type = NW_OPTION_CHOICE,
+     .offset = offsetof(struct options, format),
+     .choices = formats,
+     .fallback = "table",
+     .help = "what to print: table, json, dot (Graphviz), or xml (NCCL's topology file, for "
+             "NCCL_TOPO_FILE)"},
     {.name = "json",
      .type = NW_OPTION_FLAG,
      .offset = offsetof(struct options, json),
-     .help = "print JSON instead of the table"},
+     .help = "the same as --format json"},
     {.name = "save",
      .argument = "FILE",
      .type = NW_OPTION_TEXT,
@@ -39,17 +51,28 @@ static const struct nw_option rows[] = {
          "machine become one topology; \"-\" is standard input"},
 };
 
-static nw_rc print(const struct options *options, const struct nw_topo *topo)
+static nw_rc print_json(const struct nw_topo *topo)
 {
     json_t *json;
     nw_rc rc;
 
-    if (!options->json)
-        return nw_report_topo(stdout, topo);
     NW_TRY(nw_topo_to_json(topo, &json));
-    rc = nw_json_print(stdout, json);
+    rc = nw_report_paths_json(topo, json);
+    if (rc == NW_OK)
+        rc = nw_json_print(stdout, json);
     json_decref(json);
     return rc;
+}
+
+static nw_rc print(const struct options *options, const struct nw_topo *topo)
+{
+    if (options->json || strcmp(options->format, "json") == 0)
+        return print_json(topo);
+    if (strcmp(options->format, "dot") == 0)
+        return nw_topo_write_dot(topo, stdout);
+    if (strcmp(options->format, "xml") == 0)
+        return nw_topo_write_nccl_xml(topo, stdout);
+    return nw_report_topo(stdout, topo);
 }
 
 static nw_rc save(const struct options *options, const struct nw_topo *topo)
@@ -85,7 +108,8 @@ int nw_cmd_topo(int argc, char **argv)
     struct options options = {0};
     struct nw_cli cli = {
         .doc = "What this machine is: packages, NUMA nodes, cores, memory, the PCI tree with GPUs, "
-               "NICs and disks, and the links between GPUs. What cannot be seen is said, never "
+               "NICs and disks, the links between GPUs, and what each path can carry. What cannot "
+               "be seen is said, never "
                "taken for absent.",
         .rows = rows,
         .row_count = sizeof rows / sizeof *rows,

@@ -74,7 +74,8 @@ static int twins_of(const struct tree *tree, int index, bool *first_out)
     return count;
 }
 
-static void write_detail(const struct nw_topo_node *node, char *text, size_t size)
+static void write_detail(const struct nw_topo *topo, const struct nw_topo_node *node, char *text,
+                         size_t size)
 {
     char bytes[32] = "";
 
@@ -82,15 +83,23 @@ static void write_detail(const struct nw_topo_node *node, char *text, size_t siz
         nw_format_bytes(bytes, node->memory_bytes);
     switch (node->kind) {
     case NW_NODE_PACKAGE:
-        snprintf(text, size, "%d cores, %d threads", node->core_count, node->pu_count);
+        if (node->pu_count > 0 || topo->pu_count > 0)
+            snprintf(text, size, "%d cores, %d threads", node->core_count, node->pu_count);
         break;
     case NW_NODE_NIC:
-        snprintf(text, size, "%s%s", node->fabric, node->port_up == 0 ? ", port down" : "");
+        snprintf(text, size, "%s%s", node->fabric,
+                 node->port_up != 0        ? ""
+                 : node->fabric[0] != '\0' ? ", port down"
+                                           : "port down");
         if (node->rate_bits_per_s > 0)
-            snprintf(text, size, "%s, %.4g Gb/s", node->fabric, node->rate_bits_per_s / 1e9);
+            snprintf(text, size, "%s%s%.4g Gb/s", node->fabric, node->fabric[0] != '\0' ? ", " : "",
+                     node->rate_bits_per_s / 1e9);
         break;
     case NW_NODE_NUMA:
-        snprintf(text, size, "%s", bytes[0] != '\0' ? bytes : "no memory");
+        snprintf(text, size, "%s",
+                 bytes[0] != '\0'         ? bytes
+                 : topo->memory_bytes > 0 ? "no memory"
+                                          : "");
         break;
     default:
         snprintf(text, size, "%s", bytes);
@@ -170,7 +179,7 @@ static void add_row(struct tree *tree, int index)
     }
     write_name(tree->topo, node, twins, row->name, sizeof row->name);
     write_link(node, row->link, sizeof row->link);
-    write_detail(node, row->detail, sizeof row->detail);
+    write_detail(tree->topo, node, row->detail, sizeof row->detail);
     tree->row_of[index] = tree->row_count++;
 }
 
@@ -309,21 +318,33 @@ static void print_devices(FILE *stream, const struct nw_topo *topo)
     nw_topo_text_word(stream, word, 0, &column);
 }
 
+/* A source that shows the devices only counts no cores. */
+static void print_size(FILE *stream, const struct nw_topo *topo)
+{
+    char bytes[32];
+
+    if (topo->pu_count == 0 && (topo->gaps & NW_TOPO_PARTIAL) != 0) {
+        fprintf(stream, "%d NUMA node%s; cores and memory: not in this source\n", topo->numa_count,
+                plural(topo->numa_count));
+        return;
+    }
+    fprintf(stream, "%d package%s, %d core%s, %d hardware thread%s, %d NUMA node%s, %s of memory\n",
+            topo->package_count, plural(topo->package_count), topo->core_count,
+            plural(topo->core_count), topo->pu_count, plural(topo->pu_count), topo->numa_count,
+            plural(topo->numa_count),
+            topo->memory_bytes > 0 ? nw_format_bytes(bytes, topo->memory_bytes) : "unknown size");
+}
+
 static void print_summary(FILE *stream, const struct nw_topo *topo)
 {
     const struct nw_topo_node *machine = &topo->nodes[0];
-    char bytes[32];
 
     fprintf(stream, "%.60s%s%.60s%s%.60s\n", topo->host[0] != '\0' ? topo->host : "unnamed machine",
             machine->model[0] != '\0' ? ", " : "", machine->model, topo->os[0] != '\0' ? ", " : "",
             topo->os);
     fprintf(stream, "source: %.90s%s\n", topo->source,
             (topo->sources & NW_SOURCE_JSON) != 0 ? " (saved)" : "");
-    fprintf(stream, "%d package%s, %d core%s, %d hardware thread%s, %d NUMA node%s, %s of memory\n",
-            topo->package_count, plural(topo->package_count), topo->core_count,
-            plural(topo->core_count), topo->pu_count, plural(topo->pu_count), topo->numa_count,
-            plural(topo->numa_count),
-            topo->memory_bytes > 0 ? nw_format_bytes(bytes, topo->memory_bytes) : "unknown size");
+    print_size(stream, topo);
     if ((topo->gaps & NW_TOPO_NO_IO) != 0) {
         fputs("GPUs, NICs, disks: unknown, the source does not tell\n\n", stream);
         return;
@@ -371,6 +392,7 @@ nw_rc nw_report_topo(FILE *stream, const struct nw_topo *topo)
     print_summary(stream, topo);
     NW_TRY(print_tree(stream, topo));
     NW_TRY(nw_topo_text_links(stream, topo));
+    NW_TRY(nw_topo_text_paths(stream, topo));
     print_findings(stream, &topo->findings);
     if (ferror(stream))
         return nw_fail(NW_EIO, "the topology could not be written");

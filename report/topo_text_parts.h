@@ -13,5 +13,7 @@ enum { NW_TOPO_TEXT_WIDTH = 100 };
 void nw_topo_text_word(FILE *stream, const char *word, int indent, int *column);
 /* NVLink and XGMI between GPUs, and the nearest NIC of each GPU; nothing where there is none. */
 nw_rc nw_topo_text_links(FILE *stream, const struct nw_topo *topo);
+/* The matrix of paths, their ceilings, and what collectives may reach; nothing without GPUs. */
+nw_rc nw_topo_text_paths(FILE *stream, const struct nw_topo *topo);
 
 #endif

@@ -261,9 +261,10 @@ static void add_sockets(const struct nw_topo *topo, int a, int b, struct nw_ceil
         return;
     }
     ceiling->socket_bytes_per_s = all;
-    snprintf(ceiling->why, sizeof ceiling->why, "between the sockets at most %d x %s",
+    snprintf(ceiling->why, sizeof ceiling->why, "%s %d x %s",
+             p > 0 && q > 0 ? "between the sockets at most" : "where it crosses sockets, at most",
              socket.link_count, socket.name);
-    if (all < ceiling->bytes_per_s) {
+    if (p > 0 && q > 0 && all < ceiling->bytes_per_s) {
         ceiling->bytes_per_s = all;
         snprintf(ceiling->by, sizeof ceiling->by, "%d x %s", socket.link_count, socket.name);
     }
@@ -336,6 +337,8 @@ static void expect(const struct nw_topo *topo, int nic, struct nw_ceiling *ceili
 
     if (isnan(ceiling->bytes_per_s) || ceiling->class_id == NW_CLASS_SELF)
         return;
+    if (nic >= 0 && isnan(port_rate(topo, nic)))
+        return; /* the PCIe link bounds it from above; what the port carries is unknown */
     if (nic >= 0 && !near)
         efficiency = nw_rdma_far_efficiency();
     else if (nic >= 0 && strncmp(ceiling->by, "rate", 4) == 0)

@@ -58,7 +58,7 @@ struct nw_ceiling_collective {
     double bus_bytes_per_s; /* the busbw at which a wire is full; NAN: unknown */
     double low, high;       /* busbw to expect; NAN: no published measurement */
     const char *source;     /* of the efficiencies */
-    const char *bound;      /* "NVLink" "PCIe" "network"; "": unknown */
+    const char *bound;      /* "NVLink" "XGMI" "PCIe" "network"; "": unknown */
     char why[160];
 };
 struct nw_ceiling_coll_row {

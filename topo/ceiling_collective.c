@@ -49,13 +49,14 @@ double nw_ceiling_bus_factor(const char *collective, int rank_count)
 struct inside {
     int gpu_count;
     double bytes_per_s; /* of the slowest GPU; NAN: unknown */
-    bool nvlink, switched;
-    double capability; /* the least; NAN */
+    nw_link_kind link;  /* that joins all GPUs: NVLINK, XGMI, else PCI */
+    bool switched;      /* NVLink through switches */
+    double capability;  /* the least; NAN */
     const char *why;
 };
 
-/* Does NVLink join all GPUs, over others where need be? */
-static bool joined(const struct nw_topo *topo)
+/* Do links of this kind join all GPUs, over others where need be? */
+static bool joined(const struct nw_topo *topo, nw_link_kind kind)
 {
     int *leader = calloc(topo->node_count, sizeof *leader);
     int groups = 0;
@@ -74,7 +75,8 @@ static bool joined(const struct nw_topo *topo)
             const int b = link ? topo->links[i].b : stated->b;
             const int least = leader[a] < leader[b] ? leader[a] : leader[b];
 
-            if (link ? topo->links[i].kind != NW_LINK_NVLINK : stated->class_id != NW_CLASS_NV)
+            if (link ? topo->links[i].kind != kind
+                     : kind != NW_LINK_NVLINK || stated->class_id != NW_CLASS_NV)
                 continue;
             moved |= leader[a] != least || leader[b] != least;
             leader[a] = leader[b] = least;
@@ -89,10 +91,26 @@ static bool joined(const struct nw_topo *topo)
     return groups == 1;
 }
 
+static double xgmi_of(const struct nw_topo *topo, int gpu)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < topo->link_count; i++)
+        if (topo->links[i].kind == NW_LINK_XGMI &&
+            (topo->links[i].a == gpu || topo->links[i].b == gpu)) {
+            if (!(topo->links[i].bytes_per_s > 0))
+                return NAN;
+            sum += topo->links[i].bytes_per_s;
+        }
+    return sum > 0 ? sum : NAN;
+}
+
 static void look_inside(const struct nw_topo *topo, struct inside *inside)
 {
     *inside = (struct inside){.bytes_per_s = NAN, .capability = NAN, .why = "", .switched = true};
-    inside->nvlink = joined(topo);
+    inside->link = joined(topo, NW_LINK_NVLINK) ? NW_LINK_NVLINK
+                   : joined(topo, NW_LINK_XGMI) ? NW_LINK_XGMI
+                                                : NW_LINK_PCI;
     for (int i = 0; i < (int)topo->node_count; i++) {
         const double capability = nw_topo_number(topo, i, NW_FACT_CAPABILITY);
         bool switched = false;
@@ -100,19 +118,21 @@ static void look_inside(const struct nw_topo *topo, struct inside *inside)
 
         if (topo->nodes[i].kind != NW_NODE_GPU)
             continue;
-        rate =
-            inside->nvlink ? nw_ceiling_nvlink(topo, i, NULL, &switched) : nw_ceiling_pcie(topo, i);
+        rate = inside->link == NW_LINK_NVLINK ? nw_ceiling_nvlink(topo, i, NULL, &switched)
+               : inside->link == NW_LINK_XGMI ? xgmi_of(topo, i)
+                                              : nw_ceiling_pcie(topo, i);
         inside->gpu_count++;
         inside->switched &= switched;
         if (isfinite(capability) && !(capability >= inside->capability))
             inside->capability = capability;
         if (isnan(rate))
-            inside->why = inside->nvlink ? "the rate of the NVLinks is not known"
-                                         : "the GPUs' PCIe links are not in this source";
+            inside->why = inside->link != NW_LINK_PCI
+                              ? "the rate of the links between the GPUs is not known"
+                              : "the GPUs' PCIe links are not in this source";
         else if (!(rate >= inside->bytes_per_s))
             inside->bytes_per_s = rate;
     }
-    if ((topo->gaps & NW_TOPO_NO_NVLINK) != 0 && !inside->nvlink)
+    if ((topo->gaps & NW_TOPO_NO_NVLINK) != 0 && inside->link == NW_LINK_PCI)
         inside->why = "whether NVLink joins the GPUs is not in this source";
     if (inside->why[0] != '\0')
         inside->bytes_per_s = NAN;
@@ -123,10 +143,10 @@ static void narrow_to_pairs(const struct nw_topo *topo, struct inside *inside)
 {
     double best = 0;
 
-    if (!inside->nvlink || inside->switched || isnan(inside->bytes_per_s))
+    if (inside->link == NW_LINK_PCI || inside->switched || isnan(inside->bytes_per_s))
         return;
     for (size_t i = 0; i < topo->link_count; i++)
-        if (topo->links[i].kind == NW_LINK_NVLINK && topo->links[i].bytes_per_s > best)
+        if (topo->links[i].kind == inside->link && topo->links[i].bytes_per_s > best)
             best = topo->links[i].bytes_per_s;
     if (best > 0 && best < inside->bytes_per_s)
         inside->bytes_per_s = best;
@@ -138,7 +158,7 @@ static bool has_nvls(const struct nw_topo *topo, const struct inside *inside)
     static const char *const names[] = {"H100", "H200",  "H800",  "H20",  "B200",
                                         "B300", "GB200", "GB300", "GH200"};
 
-    if (!inside->nvlink || !inside->switched || inside->gpu_count < 2)
+    if (inside->link != NW_LINK_NVLINK || !inside->switched || inside->gpu_count < 2)
         return false;
     if (isfinite(inside->capability))
         return inside->capability >= 90;
@@ -191,11 +211,11 @@ static double inside_wall(const char *algorithm, double factor, int g, double wi
 }
 
 static struct nw_efficiency inside_efficiency(const char *collective, const char *algorithm,
-                                              bool nvlink)
+                                              nw_link_kind link)
 {
-    if (strcmp(algorithm, "tree") == 0)
+    if (strcmp(algorithm, "tree") == 0 || link == NW_LINK_XGMI)
         return unpublished;
-    if (!nvlink)
+    if (link == NW_LINK_PCI)
         return nw_pcie_collective_efficiency();
     if (strcmp(algorithm, "nvls") == 0)
         return nw_nvlink_switch_efficiency();
@@ -226,7 +246,7 @@ static void fill(const struct walls *walls, const struct inside *inside,
     if (isnan(walls->inside) || isnan(walls->outside))
         return;
     ceiling->bus_bytes_per_s = by_network ? walls->outside : walls->inside;
-    ceiling->bound = by_network ? "network" : inside->nvlink ? "NVLink" : "PCIe";
+    ceiling->bound = by_network ? "network" : nw_link_kind_title(inside->link);
     if (isinf(walls->outside)) {
         ceiling->low = in_low;
         ceiling->high = in_high;
@@ -285,7 +305,7 @@ nw_rc nw_ceiling_collective(const struct nw_topo *topo, const struct nw_ceiling_
     walls.inside = inside_wall(algorithm, factor, inside.gpu_count, inside.bytes_per_s);
     walls.outside = outside_wall(collective, algorithm, factor, n, inside.gpu_count,
                                  network->bytes_per_s, network->nic_bytes_per_s);
-    walls.in = inside_efficiency(collective, algorithm, inside.nvlink);
+    walls.in = inside_efficiency(collective, algorithm, inside.link);
     walls.out = outside_efficiency(collective);
     fill(&walls, &inside, &ceiling);
     if (isnan(walls.inside))

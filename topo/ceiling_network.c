@@ -170,7 +170,8 @@ static double card_rate(struct network *network, int from, const char **unknown_
             continue;
         nic->counted = true;
         if (!(node->rate_bits_per_s > 0)) {
-            *unknown_out = node->name;
+            if (*unknown_out == NULL)
+                *unknown_out = node->name;
             return NAN;
         }
         ports += node->rate_bits_per_s / 8;

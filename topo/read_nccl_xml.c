@@ -221,6 +221,14 @@ static nw_rc read_attributes(struct reading *reading, struct nw_nccl_element *el
 
 /* --- elements --- */
 
+/* Of the element the reader stands on; the parser itself is some bytes ahead. */
+static int line_of(const struct reading *reading)
+{
+    const xmlNode *node = xmlTextReaderCurrentNode(reading->xml);
+
+    return node != NULL ? (int)xmlGetLineNo(node) : xmlTextReaderGetParserLineNumber(reading->xml);
+}
+
 enum { /* parents, as bits of nw_nccl_kind */
        IN_SYSTEM = 1 << NW_NCCL_SYSTEM,
        IN_CPU = 1 << NW_NCCL_CPU,
@@ -261,17 +269,16 @@ static nw_rc add_element(struct reading *reading, nw_nccl_kind kind, int parent,
         file->elements = elements;
         file->capacity = capacity;
     }
-    file->elements[file->count] =
-        (struct nw_nccl_element){.kind = kind,
-                                 .parent = parent,
-                                 .line = xmlTextReaderGetParserLineNumber(reading->xml),
-                                 .node = -1,
-                                 .number = -1,
-                                 .capability = -1,
-                                 .model_id = -1,
-                                 .gdr = -1,
-                                 .port = -1,
-                                 .megarate = NAN};
+    file->elements[file->count] = (struct nw_nccl_element){.kind = kind,
+                                                           .parent = parent,
+                                                           .line = line_of(reading),
+                                                           .node = -1,
+                                                           .number = -1,
+                                                           .capability = -1,
+                                                           .model_id = -1,
+                                                           .gdr = -1,
+                                                           .port = -1,
+                                                           .megarate = NAN};
     *index_out = (int)file->count++;
     return NW_OK;
 }
@@ -300,7 +307,7 @@ static nw_rc read_element(struct reading *reading, int depth)
 
     if (depth >= NW_NCCL_MAX_DEPTH)
         return nw_fail(NW_EUSAGE, "%s:%d: nested deeper than %d elements", file->what,
-                       xmlTextReaderGetParserLineNumber(reading->xml), (int)NW_NCCL_MAX_DEPTH);
+                       line_of(reading), (int)NW_NCCL_MAX_DEPTH);
     if (depth == 0) {
         NW_TRY(add_element(reading, NW_NCCL_SYSTEM, -1, &reading->element_at[0]));
         return NW_OK;

@@ -13,8 +13,8 @@
 enum {
     /* NCCL itself stops at 256 nodes a host (and 128 hosts fused); a dump of a machine with 61
      * virtual interfaces on each of 4 NUMA nodes has 270. */
-    NW_NCCL_MAX_ELEMENTS = 32768,
-    NW_NCCL_MAX_GPUS = 1024,
+    NW_NCCL_MAX_ELEMENTS = 16000, /* as many nodes as a saved topology may have */
+    NW_NCCL_MAX_GPUS = 360,       /* their pairs: as many links; the largest domain sold has 144 */
     NW_NCCL_MAX_DEPTH = 64,
 };
 

@@ -432,10 +432,11 @@ static nw_rc build(struct building *building)
     NW_TRY(add_others(building, NW_NODE_NIC));
     NW_TRY(nw_nccl_build_nets(building->file, building->topo));
     NW_TRY(add_others(building, NW_NODE_PCI));
-    if (building->topo->node_count == 1)
-        return nw_fail(NW_EUSAGE, "%s: <system> without a device: nothing to read",
-                       building->file->what);
-    return NW_OK;
+    for (size_t i = 1; i < building->topo->node_count; i++)
+        if (building->topo->nodes[i].kind != NW_NODE_NUMA)
+            return NW_OK;
+    return nw_fail(NW_EUSAGE, "%s: NCCL topology file without a device: nothing to read",
+                   building->file->what);
 }
 
 nw_rc nw_nccl_build(struct nw_nccl_file *file, struct nw_topo *topo)

@@ -223,7 +223,7 @@ static nw_rc set_facts(const struct linking *linking, const struct gpu *gpu)
 
 /* A dump by NCCL lists the NVLinks of every <gpu>; a template without <gpu> says nothing of them,
  * and a file in which GPUs name only themselves does not say who is joined. */
-static void set_gap(const struct linking *linking)
+static nw_rc set_gap(const struct linking *linking)
 {
     int silent = 0, nvidia = 0;
 
@@ -239,8 +239,15 @@ static void set_gap(const struct linking *linking)
                   !(next < file->count && file->elements[next].parent == gpu->element &&
                     file->elements[next].kind == NW_NCCL_GPU);
     }
-    if (nvidia >= 2 && silent > 0)
-        linking->topo->gaps |= NW_TOPO_NO_NVLINK;
+    if (nvidia < 2 || silent == 0)
+        return NW_OK;
+    linking->topo->gaps |= NW_TOPO_NO_NVLINK;
+    return nw_findings_add(
+        &linking->topo->findings, NW_FINDING_INFO, "nvlink-unknown", "",
+        "\"nvidia-smi topo -m\" and \"nvidia-smi nvlink -s\" on the machine tell",
+        "this file does not say which of its %d GPUs NVLink joins: unknown, not "
+        "absent",
+        nvidia);
 }
 
 static nw_rc build(struct linking *linking)
@@ -254,8 +261,7 @@ static nw_rc build(struct linking *linking)
             NW_TRY(link_pair(linking, i, j));
     for (int i = 0; i < linking->count; i++)
         NW_TRY(set_facts(linking, &linking->gpus[i]));
-    set_gap(linking);
-    return NW_OK;
+    return set_gap(linking);
 }
 
 nw_rc nw_nccl_build_links(const struct nw_nccl_file *file, struct nw_topo *topo)

@@ -294,9 +294,10 @@ static nw_rc check_schema(const json_t *root, const char *what)
 
 static nw_rc fill_topo(const json_t *root, const char *what, struct nw_topo *topo)
 {
-    static const char *const others[] = {"schema", "kind",     "sources", "gaps",
-                                         "nodes",  "links",    "facts",   "stated_classes",
-                                         "gids",   "findings", NULL};
+    /* "matrix" and "ceilings" are printed beside a topology and computed anew. */
+    static const char *const others[] = {
+        "schema",         "kind", "sources",  "gaps",   "nodes",    "links", "facts",
+        "stated_classes", "gids", "findings", "matrix", "ceilings", NULL};
 
     NW_TRY(check_schema(root, what));
     NW_TRY(get_fields(root, what, nw_topo_fields, NW_TOPO_FIELD_COUNT, others, topo));

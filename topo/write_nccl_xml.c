@@ -431,17 +431,19 @@ static nw_rc print_cpu(struct writing *writing, int node)
     print_cpu_model(writing);
     fputs(">\n", writing->stream);
     NW_TRY(print_children(writing, node, 2));
+    print_loose_nets(writing, 0, 2); /* once: NCCL, too, hangs them below the first */
     fputs("  </cpu>\n", writing->stream);
     return NW_OK;
 }
 
-/* Devices right below the machine or a package, whose NUMA node is unknown. */
+/* Of a NUMA node; or right below the machine or a package, where the NUMA node is unknown. */
 static bool has_devices(const struct writing *writing, int parent)
 {
     for (int i = writing->first[parent]; i > 0; i = writing->next[i]) {
-        const nw_node_kind kind = writing->topo->nodes[i].kind;
+        const struct nw_topo_node *node = &writing->topo->nodes[i];
 
-        if (kind == NW_NODE_BRIDGE || kind == NW_NODE_GPU || kind == NW_NODE_NIC)
+        if (node->kind == NW_NODE_BRIDGE || node->kind == NW_NODE_GPU ||
+            (node->kind == NW_NODE_NIC && node->pci[0] != '\0'))
             return true;
     }
     return false;
