@@ -57,6 +57,8 @@ static nw_rc judge_all(const struct nw_audit_state *state, struct nw_audit *audi
         NW_TRY(claim->judge != NULL
                    ? claim->judge(state, row)
                    : nw_audit_judge_machines(state, row, claim->opinion, claim->how));
+        if (row->verdict != NW_AUDIT_NOT_MEASURED)
+            row->how[0] = '\0';
         audit->simulated = audit->simulated || row->simulated;
     }
     return nw_audit_judge_price(state, audit);

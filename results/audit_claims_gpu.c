@@ -69,7 +69,10 @@ static void gpu_model_opinion(const struct nw_quote *quote, const struct nw_mach
         if (gpu->model[0] != '\0' && !nw_gpu_name_fits(&quoted, &found))
             model = gpu->model;
     }
-    nw_gpu_name_of(model, true, &found);
+    char why[320];
+    const struct nw_gpu *product = nw_machine_product(machine, why);
+
+    nw_gpu_name_of(product != NULL ? product->name : model, product == NULL, &found);
     snprintf(opinion->text, sizeof opinion->text, "%s", model);
     opinion->verdict = nw_gpu_name_fits(&quoted, &found) ? NW_AUDIT_MET : NW_AUDIT_SHORT;
     if (opinion->verdict == NW_AUDIT_SHORT)
@@ -77,7 +80,9 @@ static void gpu_model_opinion(const struct nw_quote *quote, const struct nw_mach
                              ? "another form of the product: SXM modules, PCIe cards and NVL cards "
                                "differ in clocks, power and NVLink"
                              : "another product than the one quoted";
-    if (opinion->verdict == NW_AUDIT_SHORT)
+    if (product != NULL || (why[0] != '\0' && opinion->verdict == NW_AUDIT_MET))
+        snprintf(opinion->reason, sizeof opinion->reason, "%s", why);
+    else if (opinion->verdict == NW_AUDIT_SHORT)
         say_product(machine, &found, opinion);
     else if (quoted.form == NW_GPU_FORM_UNKNOWN && found.form != NW_GPU_FORM_UNKNOWN)
         snprintf(opinion->reason, sizeof opinion->reason,

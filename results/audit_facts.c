@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "results/audit_private.h"
+#include "topo/product.h"
 
 /* A reader that found its file cut off. */
 static bool is_cut(const struct nw_topo *topo)
@@ -98,6 +99,38 @@ double nw_machine_least(const struct nw_machine *machine, nw_fact_id id, const c
     if (known_out != NULL)
         *known_out = known;
     return least;
+}
+
+const struct nw_gpu *nw_machine_product(const struct nw_machine *machine, char why[320])
+{
+    why[0] = '\0';
+    for (size_t i = 0; i < machine->topo_count; i++) {
+        const struct nw_topo *topo = machine->topos[i];
+
+        for (size_t node = 0; node < topo->node_count; node++) {
+            struct nw_gpu_product product;
+            struct nw_gpu_name named, found;
+
+            if (topo->nodes[node].kind != NW_NODE_GPU || topo->nodes[node].model[0] == '\0')
+                continue;
+            nw_gpu_identify(topo, (int)node, &product);
+            if (product.gpu == NULL)
+                continue;
+            if (product.contradiction[0] != '\0')
+                snprintf(why, 320, "%s", product.contradiction);
+            if (product.contradiction[0] != '\0' && product.gpu != product.named)
+                return product.gpu;
+            /* "NVIDIA H800": a module and a card have this name. */
+            nw_gpu_name_of(topo->nodes[node].model, true, &named);
+            nw_gpu_name_of(product.gpu->name, false, &found);
+            if (product.fit_count == 1 && found.form != NW_GPU_FORM_UNKNOWN &&
+                found.form != named.form) {
+                snprintf(why, 320, "by %s it is %s", product.decided, product.gpu->name);
+                return product.gpu;
+            }
+        }
+    }
+    return NULL;
 }
 
 int nw_version_compare(const char *a, const char *b)

@@ -18,25 +18,20 @@ static const struct nw_rate_cause causes[] = {
 };
 enum { CAUSES = sizeof causes / sizeof causes[0] };
 
-struct nvlink { /* all that is known of the claim */
-    struct nw_nvlink_view view;
-    struct nw_gpu_nvlink product;
-    struct nw_gpu_name name;
-    const char *model; /* NULL: unknown */
-    bool simulated;    /* the model is that of a pretended machine */
-    bool as_quoted;    /* no source names the GPU: links are taken for those of the quoted one */
-    bool none;         /* copies between its GPUs take PCIe */
-};
-
-static struct nvlink know(const struct nw_audit_state *state)
+struct nw_nvlink nw_nvlink_know(const struct nw_audit_state *state)
 {
-    struct nvlink nvlink;
+    struct nw_nvlink nvlink;
 
     nw_nvlink_view(state, &nvlink.view);
     nvlink.model = nvlink.view.machine != NULL && nvlink.view.machine->gpu_model[0] != '\0'
                        ? nvlink.view.machine->gpu_model
                        : nw_audit_gpu_model(state);
-    nvlink.product = nw_nvlink_product(nvlink.model, true, &nvlink.name);
+    char why[320];
+    const struct nw_gpu *product =
+        nvlink.view.machine != NULL ? nw_machine_product(nvlink.view.machine, why) : NULL;
+
+    nvlink.product = product != NULL ? nw_nvlink_product(product->name, false, &nvlink.name)
+                                     : nw_nvlink_product(nvlink.model, true, &nvlink.name);
     nvlink.as_quoted = nvlink.model == NULL && nvlink.view.machine != NULL;
     if (nvlink.as_quoted)
         nvlink.product = nw_nvlink_product(state->quote->gpu_model, false, &nvlink.name);
@@ -51,7 +46,7 @@ static struct nvlink know(const struct nw_audit_state *state)
     return nvlink;
 }
 
-static void name_source(const struct nvlink *nvlink, struct nw_audit_row *row)
+void nw_nvlink_name_source(const struct nw_nvlink *nvlink, struct nw_audit_row *row)
 {
     const struct nw_machine *machine = nvlink->view.machine;
 
@@ -65,7 +60,7 @@ static void name_source(const struct nvlink *nvlink, struct nw_audit_row *row)
 
 /* "18 links × 25 GB/s = 450 GB/s one way, 900 both ways" of the links that are there, else of the
  * product. `text` is "" where neither is known. */
-static const char *sum_text(const struct nvlink *nvlink, char text[160])
+static const char *sum_text(const struct nw_nvlink *nvlink, char text[160])
 {
     const struct nw_nvlink_view *view = &nvlink->view;
     const bool seen = view->links > 0 && isfinite(view->link_bytes_per_s);
@@ -96,7 +91,7 @@ static void show_links(const struct nw_nvlink_view *view, struct nw_audit_row *r
  */
 
 /* "350 W limit, no NVLink: this is H100 PCIe". */
-static void say_none(const struct nvlink *nvlink, const struct nw_audit_state *state,
+static void say_none(const struct nw_nvlink *nvlink, const struct nw_audit_state *state,
                      struct nw_audit_row *row)
 {
     char product[64], power[48] = "";
@@ -120,35 +115,52 @@ static void say_none(const struct nvlink *nvlink, const struct nw_audit_state *s
         nw_audit_reason(row, "%sno NVLink is active", power);
 }
 
-static nw_rc short_of_links(const struct nvlink *nvlink, struct nw_audit_row *row)
+/* Made for export: fewer links than the product they derive from. */
+static const struct {
+    const char *product, *of;
+    int links, of_links;
+} cut_down[] = {{"H800", "H100", 8, 18}, {"A800", "A100", 8, 12}};
+enum { CUT_DOWN = sizeof cut_down / sizeof cut_down[0] };
+
+static bool is_product(const struct nw_nvlink *nvlink, const char *product)
 {
+    for (int i = 0; i < nvlink->name.word_count; i++)
+        if (strcmp(nvlink->name.words[i], product) == 0)
+            return true;
+    return false;
+}
+
+static nw_rc short_of_links(const struct nw_nvlink *nvlink, struct nw_audit_row *row)
+{
+    const int links = nvlink->view.links;
     char text[240], product[64];
 
     snprintf(text, sizeof text, "some NVLinks are inactive");
-    if (nvlink->view.links > 0 && nvlink->product.links > nvlink->view.links)
-        snprintf(text, sizeof text, "some NVLinks are inactive: %d of %d of %s are active",
-                 nvlink->view.links, nvlink->product.links,
-                 nw_gpu_name_text(&nvlink->name, product));
+    if (links > 0 && nvlink->product.links > links)
+        snprintf(text, sizeof text, "some NVLinks are inactive: %d of %d of %s are active", links,
+                 nvlink->product.links, nw_gpu_name_text(&nvlink->name, product));
+    for (size_t i = 0; i < CUT_DOWN && nvlink->view.inactive == 0; i++)
+        if (links == cut_down[i].links && is_product(nvlink, cut_down[i].of))
+            snprintf(text, sizeof text,
+                     "%d of %d NVLinks are active, and none is said to be down: as many as %s has",
+                     links, nvlink->product.links, cut_down[i].product);
     return nw_rate_short_by_hardware(row,
                                      "nvidia-smi nvlink -s on each GPU; the fabric manager's "
                                      "state; a GPU or baseboard to replace",
                                      text);
 }
 
-static nw_rc short_of_product(const struct nvlink *nvlink, struct nw_audit_row *row)
+static nw_rc short_of_product(const struct nw_nvlink *nvlink, struct nw_audit_row *row)
 {
-    /* Made for export: fewer links than the product they derive from. */
-    static const char *const cut_down[][3] = {{"H800", "H100", "18"}, {"A800", "A100", "12"}};
     char text[240];
 
     snprintf(text, sizeof text, "the GPU's NVLink is slower than quoted");
-    for (size_t i = 0; i < sizeof cut_down / sizeof cut_down[0]; i++)
-        for (int word = 0; word < nvlink->name.word_count; word++)
-            if (strcmp(nvlink->name.words[word], cut_down[i][0]) == 0)
-                snprintf(text, sizeof text,
-                         "%s's NVLink is cut down: %d links where %s has %s; it is slower than "
-                         "quoted",
-                         cut_down[i][0], nvlink->product.links, cut_down[i][1], cut_down[i][2]);
+    for (size_t i = 0; i < CUT_DOWN; i++)
+        if (is_product(nvlink, cut_down[i].product))
+            snprintf(text, sizeof text,
+                     "%s's NVLink is cut down: %d links where %s has %d; it is slower than quoted",
+                     cut_down[i].product, nvlink->product.links, cut_down[i].of,
+                     cut_down[i].of_links);
     if (nvlink->product.bridge)
         snprintf(text, sizeof text,
                  "the GPU's NVLink is slower than quoted: a bridge between two cards, not the "
@@ -157,42 +169,67 @@ static nw_rc short_of_product(const struct nvlink *nvlink, struct nw_audit_row *
                                      text);
 }
 
-static nw_rc judge_ceiling(const struct nw_audit_state *state, const struct nvlink *nvlink,
+/* "8 links × 25 GB/s = 200 GB/s one way, 400 both ways; no NVSwitch: …" */
+static void say_sum(const struct nw_nvlink *nvlink, struct nw_audit_row *row)
+{
+    const struct nw_nvlink_view *view = &nvlink->view;
+    char sum[160], pair[120] = "";
+
+    sum_text(nvlink, sum);
+    if (view->switched == 0 && view->peers > 1 && view->pair_links > 0 &&
+        isfinite(view->link_bytes_per_s))
+        snprintf(pair, sizeof pair, "; no NVSwitch: %d links, %.4g GB/s one way, between two GPUs",
+                 view->pair_links, view->pair_links * view->link_bytes_per_s / 1e9);
+    if (sum[0] != '\0')
+        nw_audit_reason(row, "%s%s", sum, pair);
+}
+
+static nw_rc short_without(const struct nw_nvlink *nvlink, const struct nw_audit_state *state,
                            struct nw_audit_row *row)
 {
-    char sum[160];
+    say_none(nvlink, state, row);
+    if (nvlink->product.bridge)
+        return nw_rate_short_by_hardware(row, "ask for SXM modules where NVLink matters",
+                                         "these are PCIe cards without an NVLink bridge");
+    if (nvlink->product.bytes_per_s == 0)
+        return nw_rate_short_by_hardware(row, "ask for SXM modules where NVLink matters",
+                                         "this GPU has no NVLink");
+    return nw_rate_short_by_hardware(row, "nvidia-smi nvlink -s; the fabric manager's state",
+                                     "no NVLink is active on a GPU");
+}
 
-    name_source(nvlink, row);
+static nw_rc judge_ceiling(const struct nw_audit_state *state, const struct nw_nvlink *nvlink,
+                           struct nw_audit_row *row)
+{
+    const bool both_ways = fabs(row->quoted / 2 / row->ceiling - 1) < 0.03;
+    const bool measured = isfinite(row->measured);
+    char sum[160];
+    nw_rc rc;
+
+    nw_nvlink_name_source(nvlink, row);
     row->simulated = row->simulated || nvlink->simulated;
-    if (isnan(row->measured) && row->measured_text[0] == '\0')
+    if (!measured && row->measured_text[0] == '\0')
         show_links(&nvlink->view, row);
-    if (row->ceiling == 0) {
-        say_none(nvlink, state, row);
-        if (nvlink->product.bytes_per_s == 0 || nvlink->product.bridge)
-            return nw_rate_short_by_hardware(row, "ask for SXM modules where NVLink matters",
-                                             nvlink->product.bridge
-                                                 ? "these are PCIe cards without an NVLink bridge"
-                                                 : "this GPU has no NVLink");
-        return nw_rate_short_by_hardware(row, "nvidia-smi nvlink -s; the fabric manager's state",
-                                         "no NVLink is active on a GPU");
-    }
+    if (row->ceiling == 0)
+        return short_without(nvlink, state, row);
+    if (both_ways)
+        rc = nw_rate_short_by_hardware(
+            row, "in the quote file: nvlink_is = bidirectional, if the vendor confirms it",
+            "the figure counts both directions: one way it is half");
+    else if (isfinite(nvlink->view.bytes_per_s) && !nvlink->product.bridge &&
+             nvlink->view.bytes_per_s < NW_SAME_RATE * nvlink->product.bytes_per_s)
+        rc = short_of_links(nvlink, row);
+    else
+        rc = short_of_product(nvlink, row);
     sum_text(nvlink, sum);
-    if (fabs(row->quoted / 2 / row->ceiling - 1) < 0.03) {
+    if (both_ways)
         nw_audit_reason(row,
                         "%s%s%.4g GB/s one way would be %.4g both ways; product pages print both "
                         "directions added",
                         sum, sum[0] != '\0' ? "; " : "", row->quoted / 1e9, 2 * row->quoted / 1e9);
-        return nw_rate_short_by_hardware(
-            row, "in the quote file: nvlink_is = bidirectional, if the vendor confirms it",
-            "the figure counts both directions: one way it is half");
-    }
-    if (sum[0] != '\0' && isnan(row->measured))
-        nw_audit_reason(row, "%s", sum);
-    if (isfinite(nvlink->view.bytes_per_s) &&
-        nvlink->view.bytes_per_s < NW_SAME_RATE * nvlink->product.bytes_per_s &&
-        !nvlink->product.bridge)
-        return short_of_links(nvlink, row);
-    return short_of_product(nvlink, row);
+    else if (!measured)
+        say_sum(nvlink, row);
+    return rc;
 }
 
 /* ---- no measurement ----------------------------------------------------------------------------
@@ -224,30 +261,26 @@ static void say_unmeasured(const struct nw_audit_state *state, struct nw_audit_r
 
 /* The driver counts links that carry what is quoted: the claim about the links is met; what they
  * reach under load is another matter, and is said. */
-static void meet_by_links(const struct nvlink *nvlink, struct nw_audit_row *row)
+static void meet_by_links(const struct nw_nvlink *nvlink, struct nw_audit_row *row)
 {
-    const struct nw_nvlink_view *view = &nvlink->view;
-    char sum[160], pair[120] = "";
+    char sum[sizeof row->reason];
 
     row->verdict = NW_AUDIT_MET;
-    row->simulated = row->simulated || view->machine->simulated;
+    row->simulated = row->simulated || nvlink->view.machine->simulated;
     row->reading_count = 0;
-    name_source(nvlink, row);
-    sum_text(nvlink, sum);
-    show_links(view, row);
-    if (view->switched == 0 && view->peers > 1 && view->pair_links > 0 &&
-        isfinite(view->link_bytes_per_s))
-        snprintf(pair, sizeof pair, "; no NVSwitch: %d links, %.4g GB/s one way, between two GPUs",
-                 view->pair_links, view->pair_links * view->link_bytes_per_s / 1e9);
+    nw_nvlink_name_source(nvlink, row);
+    show_links(&nvlink->view, row);
+    row->reason[0] = '\0';
+    say_sum(nvlink, row);
+    memcpy(sum, row->reason, sizeof sum);
     nw_audit_reason(row,
-                    "%s%s%sby the active links; no copy was measured: mpirun nodeworth bench "
+                    "%.240s%sby the active links; no copy was measured: mpirun nodeworth bench "
                     "--cases p2p",
-                    sum, pair, sum[0] != '\0' ? "; " : "");
-    row->how[0] = '\0';
+                    sum, sum[0] != '\0' ? "; " : "");
 }
 
 /* A matrix alone: it counts links, their rate is that of the GPU's generation. */
-static void say_as_quoted(const struct nvlink *nvlink, struct nw_audit_row *row)
+static void say_as_quoted(const struct nw_nvlink *nvlink, struct nw_audit_row *row)
 {
     char sum[160], product[64];
 
@@ -279,7 +312,7 @@ static size_t keep_pairs(struct nw_wire_evidence *list, size_t count)
     return kept;
 }
 
-static nw_rc judge_collectives(const struct nw_audit_state *state, const struct nvlink *nvlink,
+static nw_rc judge_collectives(const struct nw_audit_state *state, const struct nw_nvlink *nvlink,
                                struct nw_audit_row *row)
 {
     const struct nw_wire_target target = {.gpu = true,
@@ -310,11 +343,11 @@ static nw_rc judge_collectives(const struct nw_audit_state *state, const struct 
 
 nw_rc nw_judge_nvlink(const struct nw_audit_state *state, struct nw_audit_row *row)
 {
-    const struct nvlink nvlink = know(state);
+    const struct nw_nvlink nvlink = nw_nvlink_know(state);
     const struct nw_nvlink_view *view = &nvlink.view;
     bool by_pairs;
 
-    name_source(&nvlink, row);
+    nw_nvlink_name_source(&nvlink, row);
     row->ceiling = isfinite(view->bytes_per_s) ? view->bytes_per_s : nvlink.product.bytes_per_s;
     if (row->ceiling == 0)
         return judge_ceiling(state, &nvlink, row);
@@ -336,126 +369,4 @@ nw_rc nw_judge_nvlink(const struct nw_audit_state *state, struct nw_audit_row *r
             meet_by_links(&nvlink, row);
     }
     return NW_OK;
-}
-
-nw_rc nw_judge_nvlink_count(const struct nw_audit_state *state, struct nw_audit_row *row)
-{
-    const struct nvlink nvlink = know(state);
-    const struct nw_nvlink_view *view = &nvlink.view;
-    char product[64];
-
-    if ((nvlink.none || nvlink.product.bytes_per_s == 0) && view->machine == NULL) {
-        row->measured = 0;
-        row->verdict = NW_AUDIT_SHORT;
-        row->simulated = nvlink.simulated;
-        snprintf(row->measured_text, sizeof row->measured_text, "0");
-        nw_audit_reason(row, "%s",
-                        nvlink.none ? "copies between the GPUs take PCIe"
-                                    : "this GPU has no NVLink");
-        return nw_findings_add(&row->causes, NW_FINDING_FAIL, row->key, row->source,
-                               "nvidia-smi nvlink -s on each GPU", "no NVLink is active on a GPU");
-    }
-    if (view->machine == NULL || view->links < 0) {
-        snprintf(row->how, sizeof row->how,
-                 "on the node: nodeworth topo --save FILE, or nvidia-smi nvlink -s; here: --topo "
-                 "FILE");
-        nw_audit_reason(row, "no source tells how many NVLinks are active; %s", row->how);
-        return NW_OK;
-    }
-    row->measured = view->links;
-    row->simulated = view->machine->simulated;
-    row->ceiling = nvlink.product.links > 0 ? nvlink.product.links : NAN;
-    name_source(&nvlink, row);
-    snprintf(row->measured_text, sizeof row->measured_text, "%d active", view->links);
-    row->verdict = view->links >= row->quoted ? NW_AUDIT_MET : NW_AUDIT_SHORT;
-    if (row->verdict == NW_AUDIT_MET)
-        return NW_OK;
-    if (nvlink.product.links > 0 && nvlink.product.links < row->quoted)
-        nw_audit_reason(row, "%s has %d at most", nw_gpu_name_text(&nvlink.name, product),
-                        nvlink.product.links);
-    else if (view->inactive > 0)
-        nw_audit_reason(row, "%d are down", view->inactive);
-    return nw_findings_add(&row->causes, NW_FINDING_FAIL, row->key, row->source,
-                           "nvidia-smi nvlink -s on each GPU; the fabric manager's state", "%s",
-                           nvlink.product.links > 0 && nvlink.product.links < row->quoted
-                               ? "the product that is there has fewer NVLinks than quoted"
-                           : view->links == 0 ? "no NVLink is active on a GPU"
-                                              : "some NVLinks are inactive");
-}
-
-/* Copies of every GPU with every other at the GPU's full rate: only switches do that. */
-static bool is_switched_by_copies(const struct nw_audit_state *state, double full, bool *simulated)
-{
-    size_t whole = 0;
-
-    for (size_t r = 0; state->results != NULL && r < state->results->run_count; r++) {
-        const struct nw_run *run = &state->results->runs[r];
-
-        for (size_t i = 0; i < run->record_count; i++) {
-            const struct nw_record *record = &run->records[i];
-
-            if (strcmp(record->case_name, "p2p") != 0 || strcmp(record->collective, "write") != 0 ||
-                strcmp(record->lane, "ce") != 0 || record->peer_a != 0 || record->peer_b < 1 ||
-                record->bytes < NW_LONG_COPY_BYTES)
-                continue;
-            *simulated = *simulated || record->simulated;
-            whole += record->ceiling_bytes_per_s >= NW_SAME_RATE * full;
-        }
-    }
-    return whole >= 2;
-}
-
-static nw_rc short_of_switch(struct nw_audit_row *row, const char *text)
-{
-    row->verdict = NW_AUDIT_SHORT;
-    return nw_findings_add(&row->causes, NW_FINDING_FAIL, row->key, row->source,
-                           "nvidia-smi topo -m: behind NVSwitches every pair of GPUs shows the "
-                           "same NV#, as many as a GPU has links",
-                           "%s", text);
-}
-
-nw_rc nw_judge_nvswitch(const struct nw_audit_state *state, struct nw_audit_row *row)
-{
-    const struct nvlink nvlink = know(state);
-    const struct nw_nvlink_view *view = &nvlink.view;
-    const double full = nvlink.product.bytes_per_s;
-    char product[64];
-    bool simulated = false;
-
-    name_source(&nvlink, row);
-    row->simulated = nvlink.simulated;
-    if (view->switched == 1 ||
-        (view->machine == NULL && full > 0 && is_switched_by_copies(state, full, &simulated))) {
-        row->simulated = row->simulated || simulated;
-        snprintf(row->measured_text, sizeof row->measured_text, "yes");
-        row->verdict = NW_AUDIT_MET;
-        row->how[0] = '\0';
-        nw_audit_reason(row, "every pair of GPUs has all of a GPU's links");
-        return NW_OK;
-    }
-    const bool none = nvlink.none || full == 0 || (view->machine != NULL && view->links == 0);
-
-    if (!none && !nvlink.product.bridge && (view->machine == NULL || view->switched < 0)) {
-        snprintf(row->how, sizeof row->how,
-                 "on the node: nvidia-smi topo -m >FILE, or nodeworth topo --save FILE; here: "
-                 "--topo FILE");
-        nw_audit_reason(row, "no source tells how the NVLinks of the GPUs are joined; %s",
-                        row->how);
-        return NW_OK;
-    }
-    snprintf(row->measured_text, sizeof row->measured_text, "no");
-    if (state->quote->has_nvswitch == 0) {
-        row->verdict = NW_AUDIT_MET;
-        return NW_OK;
-    }
-    if (none && !nvlink.product.bridge)
-        return short_of_switch(row, "no NVLink is active on a GPU");
-    if (nvlink.product.bridge) {
-        nw_audit_reason(row, "%s is a card whose NVLink is a bridge",
-                        nw_gpu_name_text(&nvlink.name, product));
-        return short_of_switch(row, "NVLink bridges join pairs of cards, no more");
-    }
-    nw_audit_reason(row, "%d links to each of %d GPUs", view->pair_links, view->peers);
-    return short_of_switch(row, "the links go straight from GPU to GPU: each pair has a part of "
-                                "them");
 }

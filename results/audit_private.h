@@ -11,6 +11,7 @@
  *   audit_stress.c   clocks under load
  *   audit_price.c    prices against each other, and what they come to
  *   audit_nvlink.c   NVLink: what the links carry, by facts, product and measurement
+ *   audit_nvlink_links.c  how many NVLinks, NVSwitch
  *   audit_nvlink_view.c  NVLink as the topologies show it
  *   audit_wire.c     evidence about rates: which records speak, and which decide
  *   audit_reading.c  a collective's time read as wire rates, and its verdict
@@ -24,6 +25,7 @@
 
 #include "results/audit.h"
 #include "results/audit_gpu.h"
+#include "topo/gpu.h"
 
 #define NW_MACHINE_TOPOS 8
 
@@ -70,6 +72,10 @@ double nw_machine_number(const struct nw_machine *machine, nw_fact_id id);
  * `known_out`: GPUs that have it; may be NULL. */
 double nw_machine_least(const struct nw_machine *machine, nw_fact_id id, const char **gpu_out,
                         int *known_out);
+/* The product that one of its GPUs is by all that was read of it, where that is another than its
+ * name says, or than the name's words tell (nw_gpu_identify); NULL: none. `why`: "" or the
+ * contradiction. */
+const struct nw_gpu *nw_machine_product(const struct nw_machine *machine, char why[320]);
 /* "550.54.15" against "550.90": -1, 0, 1; what a version leaves out is not compared. */
 int nw_version_compare(const char *a, const char *b);
 /* Is `word` a whole word of `text`, in any case? */
@@ -109,7 +115,7 @@ struct nw_opinion {
     nw_audit_verdict verdict; /* NOT_MEASURED: nothing */
     double value;             /* NAN: a text */
     char text[128];           /* as found */
-    char reason[300];
+    char reason[340];
     const char *cause, *remedy; /* of SHORT; NULL */
     char cause_text[240];       /* the same in words made here; "": `cause` */
 };
@@ -234,6 +240,19 @@ struct nw_nvlink_view {               /* of the weakest GPU of all machines */
     int switched;            /* its links go to NVSwitches: 1, 0; -1: cannot be told */
 };
 void nw_nvlink_view(const struct nw_audit_state *state, struct nw_nvlink_view *view_out);
+struct nw_nvlink { /* all that is known of the claim */
+    struct nw_nvlink_view view;
+    struct nw_gpu_nvlink product;
+    struct nw_gpu_name name;
+    const char *model; /* NULL: unknown */
+    bool simulated;    /* the model is that of a pretended machine */
+    bool as_quoted;    /* no source names the GPU: links are taken for those of the quoted one */
+    bool none;         /* copies between its GPUs take PCIe */
+};
+
+struct nw_nvlink nw_nvlink_know(const struct nw_audit_state *state);
+/* Who speaks: the machine and its GPU, else the model. */
+void nw_nvlink_name_source(const struct nw_nvlink *nvlink, struct nw_audit_row *row);
 /* What the product that the machine's GPUs are named as can do. */
 struct nw_gpu_nvlink nw_nvlink_product(const char *model, bool driver,
                                        struct nw_gpu_name *name_out);
