@@ -108,7 +108,7 @@ static bool is_identity(const char *text)
     if (strncmp(text, "GPU-", 4) == 0 || strncmp(text, "MIG-", 4) == 0)
         text += 4;
     for (; *text != '\0' && !masked; text++)
-        digit |= isxdigit((unsigned char)*text) && *text != '0';
+        digit |= isdigit((unsigned char)*text) && *text != '0';
     return digit && !masked;
 }
 

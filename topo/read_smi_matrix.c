@@ -90,6 +90,18 @@ struct affinity {
     char cpu[160], numa[96], memory[24];
 };
 
+/* As many values as headings: no place is empty. */
+static bool is_complete(const struct nw_smi_matrix *matrix, const char *rest)
+{
+    size_t count = 0;
+
+    for (; !nw_text_blank(rest); count++) {
+        rest += strspn(rest, " \t");
+        rest += strcspn(rest, " \t");
+    }
+    return count == (size_t)matrix->has_cpu + matrix->has_numa + matrix->has_memory;
+}
+
 /* With tabs, a missing value leaves its place empty. */
 static void split_tabs(const struct nw_smi_matrix *matrix, const char *rest,
                        struct affinity *affinity)
@@ -167,7 +179,7 @@ nw_rc nw_smi_matrix_affinity(struct nw_smi_matrix *matrix, size_t row, const cha
 
     if (!matrix->has_cpu && !matrix->has_numa)
         split_handmade(rest, &affinity);
-    else if (strchr(rest, '\t') != NULL && strchr(rest + strspn(rest, " \t"), ' ') == NULL)
+    else if (strchr(rest, '\t') != NULL && !is_complete(matrix, rest))
         split_tabs(matrix, rest, &affinity);
     else
         split_blanks(matrix, rest, at, &affinity);
@@ -285,8 +297,10 @@ static struct nw_smi_cell pair_of(const struct nw_smi_matrix *matrix, size_t a, 
     struct nw_smi_cell both = *one;
 
     *differ_out = false;
-    if (one->kind == NW_CELL_NONE || two->kind == NW_CELL_NONE)
-        return one->kind == NW_CELL_NONE ? *two : *one;
+    if (one->kind == NW_CELL_NONE || one->kind == NW_CELL_UNKNOWN)
+        return *two;
+    if (two->kind == NW_CELL_NONE || two->kind == NW_CELL_UNKNOWN)
+        return *one;
     if (one->kind == two->kind && one->class_id == two->class_id && one->nvlinks == two->nvlinks)
         return both;
     *differ_out = true;

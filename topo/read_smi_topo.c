@@ -178,45 +178,50 @@ __attribute__((format(printf, 3, 4))) static nw_rc refuse_row(struct nw_smi_matr
                            "row %s (line %d) is left out: %s", label, matrix->text->number, reason);
 }
 
-/* Can the word be read as cells without a separator ("NODENODE")? */
-static bool splits(const char *word)
+/* Can the word be read as cells without a separator ("NODENODE")? Behind the row's last cell, of
+ * `left`, an affinity may follow ("SYS0-31"); of "NV120-31" nobody can tell. */
+static bool splits(const char *word, size_t left)
 {
-    struct nw_smi_cell cell;
+    struct nw_smi_cell cell = {.kind = NW_CELL_NONE};
 
     while (!ends_word(*word)) {
-        const size_t length = nw_smi_cell_of(word, &cell);
+        const size_t length = left > 0 ? nw_smi_cell_of(word, &cell) : 0;
 
         if (length == 0)
-            return false;
+            return left == 0 && isdigit((unsigned char)*word) && cell.nvlinks == 0;
         word += length;
+        left--;
     }
     return true;
 }
 
-/* One cell at *at; false: something that is no cell. */
-static bool take_cell(const char **at, bool last, struct nw_smi_cell *cell_out)
+/* A word that could be a cell of a later driver: no number, no list. */
+static bool is_other(const char *word, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (!isalnum((unsigned char)word[i]) && word[i] != '/' && word[i] != '*')
+            return false;
+    return length > 0 && length <= 8 && isalpha((unsigned char)word[0]);
+}
+
+/* One of `left` cells of the row at *at; false: something that is no cell. */
+static bool take_cell(const char **at, size_t left, struct nw_smi_cell *cell_out)
 {
     size_t length, whole;
 
     *at = next_word(*at, &whole);
     length = nw_smi_cell_of(*at, cell_out);
-    if (length > 0 && (ends_word((*at)[length]) || splits(*at))) {
+    if (length > 0 && splits(*at, left)) {
         *at += length;
         return true;
     }
-    /* "SYS0-31": the last cell and the affinity grew together; of "NV120-31" nobody can tell. */
-    if (length > 0 && last && isdigit((unsigned char)(*at)[length]) && cell_out->nvlinks == 0) {
-        *at += length;
-        return true;
-    }
-    if (whole == 0 || !isalpha((unsigned char)**at) || whole > 8)
+    if (!is_other(*at, whole))
         return false;
     *cell_out = (struct nw_smi_cell){.kind = NW_CELL_UNKNOWN};
     *at += whole;
     return true;
 }
 
-/* Is this the label of a column, one whose row was not seen yet first? */
 static bool is_label(const struct nw_smi_matrix *matrix, const char *word, size_t length)
 {
     for (size_t i = 0; i < matrix->count; i++)
@@ -224,6 +229,16 @@ static bool is_label(const struct nw_smi_matrix *matrix, const char *word, size_
             memcmp(matrix->columns[i].label, word, length) == 0)
             return true;
     return false;
+}
+
+/* Is the next word one more cell? */
+static bool has_cell(const char *at)
+{
+    struct nw_smi_cell cell;
+    size_t length;
+
+    at = next_word(at, &length);
+    return length > 0 && nw_smi_cell_of(at, &cell) == length;
 }
 
 /* The place of the one X; -1: none, or several. */
@@ -258,10 +273,13 @@ static nw_rc take_row(struct nw_smi_matrix *matrix, const char *label, size_t la
     snprintf(name, sizeof name, "%.*s", (int)label_length, label);
     for (size_t i = 0; i < matrix->count; i++) {
         last = at + strspn(at, " \t");
-        if (!take_cell(&at, i + 1 == matrix->count, &cells[i]))
+        if (!take_cell(&at, matrix->count - i, &cells[i]))
             return refuse_row(matrix, name, "%zu cells for the %zu devices of the line of names", i,
                               matrix->count);
     }
+    if (has_cell(at))
+        return refuse_row(matrix, name, "more cells than the %zu devices of the line of names",
+                          matrix->count);
     self = self_of(cells, matrix->count);
     if (self < 0)
         return refuse_row(matrix, name, "it has no \"X\", or several");

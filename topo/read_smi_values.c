@@ -150,8 +150,9 @@ static bool read_number(const struct nw_smi_row *row, const char *value, double 
     default:
         break;
     }
-    if (!nw_text_number(value, units[row->how].unit, number_out))
-        return false;
+    if (!nw_text_number(value, units[row->how].unit, number_out) &&
+        !(row->how == NW_SMI_CELSIUS && nw_text_number(value, NULL, number_out)))
+        return false; /* --query-gpu prints degrees without a unit */
     *number_out = round(*number_out * units[row->how].factor * 1e6) / 1e6;
     return *number_out >= (row->how == NW_SMI_CELSIUS ? -units[row->how].max : 0) &&
            *number_out <= units[row->how].max;
