@@ -167,6 +167,11 @@ nw_rc nw_topo_read_data(const char *data, size_t length, const char *what,
     }
     if (length == 0)
         return nw_fail(NW_EUSAGE, "%s: is empty", what);
+    if (data[0] == '\0' || (length > 1 && data[1] == '\0'))
+        return nw_fail(NW_EUSAGE,
+                       "%s: UTF-16 without its mark, or no text; convert it with \"iconv -f "
+                       "UTF-16LE -t UTF-8\" (or UTF-16BE)",
+                       what);
     return read_known(data, length, what, topo_out);
 }
 
