@@ -195,7 +195,7 @@ static nw_rc judge(const struct nw_device_unit *unit, struct nw_record *record)
             &record->warnings, NW_FINDING_WARN, "above-ceiling", record->collective,
             "do not use this number: a cache or a clock has a part in it",
             "%s GB/s are more than the %s GB/s that the path can carry", rate_text, ceiling_text);
-    if (unit->judged && rate < FAR_BELOW * ceiling)
+    if (unit->judged && rate < (unit->far_below > 0 ? unit->far_below : FAR_BELOW) * ceiling)
         return nw_findings_add(&record->warnings, NW_FINDING_WARN, "far-below-ceiling",
                                record->collective,
                                "look for other work on this host and GPU, and at the path",

@@ -130,6 +130,7 @@ struct nw_device_unit {
     const char *title;
     double budget_ns; /* at most; 0: the plan's */
     bool judged;      /* large enough to be held against its ceiling from below, too */
+    double far_below; /* a rate below this share of its ceiling is warned of; 0: half */
     /* Rank 0, with the rates but before the record is handed out: its ceiling. `pcie`: under load,
      * of each rank; what a rank does not know is -1. NULL: no ceiling */
     double (*ceiling)(void *user, const struct nw_record *record, const struct nw_pcie_link *pcie);

@@ -1,5 +1,6 @@
 #include "bench/p2p_survey.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +105,31 @@ static nw_peers ask(struct nw_survey *survey, int a, int b)
     return nw_survey_connect(survey, a, b, false) == NW_OK ? NW_PEERS_DIRECT : NW_PEERS_DIRECT_ONLY;
 }
 
+/* Where sysfs has it; "": nowhere (a double, another system). `path` holds PATH_MAX. */
+static void resolve(const char *pci, char *path)
+{
+    char link[64];
+
+    snprintf(link, sizeof link, "/sys/bus/pci/devices/%.15s", pci);
+    if (realpath(link, path) == NULL)
+        path[0] = '\0';
+}
+
+static void survey_paths(const struct nw_survey *survey, const struct nw_devices *devices,
+                         struct nw_survey_host *host)
+{
+    const struct nw_comm *comm = survey->bench->comm;
+    char own[PATH_MAX], other[PATH_MAX];
+
+    for (int a = 0; a < survey->gpu_count; a++) {
+        resolve(devices->about[nw_survey_rank(comm, comm->host_index, a)].pci, own);
+        for (int b = 0; b < survey->gpu_count; b++) {
+            resolve(devices->about[nw_survey_rank(comm, comm->host_index, b)].pci, other);
+            host->nearness[a][b] = (unsigned char)nw_pci_nearness(own, other);
+        }
+    }
+}
+
 static void survey_host(struct nw_survey *survey, const struct nw_devices *devices,
                         struct nw_survey_host *host)
 {
@@ -116,6 +142,7 @@ static void survey_host(struct nw_survey *survey, const struct nw_devices *devic
             snprintf(host->why, sizeof host->why, "%.*s", (int)sizeof host->why - 1,
                      nw_last_error()->text);
     }
+    survey_paths(survey, devices, host);
     for (int a = 0; a < survey->gpu_count; a++)
         for (int b = 0; b < survey->gpu_count; b++)
             host->peers[a][b] = (unsigned char)(a < b ? ask(survey, a, b) : host->peers[b][a]);
@@ -180,4 +207,9 @@ void nw_survey_close(struct nw_survey *survey)
 nw_peers nw_survey_peers(const struct nw_survey *survey, int host, int a, int b)
 {
     return (nw_peers)survey->hosts[nw_survey_rank(survey->bench->comm, host, 0)].peers[a][b];
+}
+
+nw_nearness nw_survey_nearness(const struct nw_survey *survey, int host, int a, int b)
+{
+    return (nw_nearness)survey->hosts[nw_survey_rank(survey->bench->comm, host, 0)].nearness[a][b];
 }

@@ -11,6 +11,7 @@
 #define NW_BENCH_P2P_SURVEY_H
 
 #include "bench/device_work.h"
+#include "bench/paths_judge.h"
 
 #define NW_SURVEY_MAX 32 /* GPUs of a host */
 
@@ -29,8 +30,9 @@ struct nw_survey_gpu { /* of a surveyor */
 };
 
 struct nw_survey_host {
-    unsigned char peers[NW_SURVEY_MAX][NW_SURVEY_MAX]; /* nw_peers, by place */
-    char why[256];                                     /* some are unknown; "": none */
+    unsigned char peers[NW_SURVEY_MAX][NW_SURVEY_MAX];    /* nw_peers, by place */
+    unsigned char nearness[NW_SURVEY_MAX][NW_SURVEY_MAX]; /* nw_nearness, by place */
+    char why[256];                                        /* some are unknown; "": none */
 };
 
 struct nw_survey {
@@ -49,6 +51,7 @@ nw_rc nw_survey_open(struct nw_bench *bench, const struct nw_devices *devices,
 nw_rc nw_survey_allocate(struct nw_survey *survey, uint64_t bytes); /* two buffers a GPU */
 void nw_survey_close(struct nw_survey *survey);
 nw_peers nw_survey_peers(const struct nw_survey *survey, int host, int a, int b);
+nw_nearness nw_survey_nearness(const struct nw_survey *survey, int host, int a, int b);
 /* Access of two places to each other's memory. */
 nw_rc nw_survey_connect(struct nw_survey *survey, int a, int b, bool on);
 

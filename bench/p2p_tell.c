@@ -241,6 +241,45 @@ static nw_rc tell_slow(const struct host *host)
     return NW_OK;
 }
 
+_Static_assert(NW_SURVEY_MAX <= NW_PATHS_MAX, "all pairs of a host are judged");
+
+/* Rates against the paths that join the two; of pairs without NVLink. */
+static void tell_paths(const struct host *host)
+{
+    const size_t count = (size_t)host->gpu_count;
+    double rates[NW_PATHS_MAX * NW_PATHS_MAX], ceilings[NW_PATHS_MAX * NW_PATHS_MAX];
+    nw_nearness nearness[NW_PATHS_MAX * NW_PATHS_MAX];
+    char own[32], other[32];
+
+    for (size_t i = 0; i < count * count; i++) {
+        const int a = (int)(i / count), b = (int)(i % count);
+        const bool nvlink = nvlink_ceiling(host->result, rank_of(host, a), rank_of(host, b)) != 0;
+
+        rates[i] = nvlink ? NAN : host->result->direct[at(host, a, b)];
+        ceilings[i] = nw_p2p_ceiling(host->result, rank_of(host, a), rank_of(host, b), true,
+                                     &about(host, a)->pcie);
+        nearness[i] = nw_survey_nearness(host->survey, host->number, a, b);
+    }
+    const struct nw_paths_verdict verdict = nw_paths_judge(rates, ceilings, nearness, count);
+
+    if (verdict.inverted)
+        nw_bench_finding(host->result->bench, NW_FINDING_WARN, "p2p-inverted", host->name,
+                         "look for ACS redirect in the switches (\"nodeworth check\" as root, or "
+                         "lspci -vvv) and switch it off; a virtual machine needs it",
+                         "GPUs at one PCIe switch reach each other at %s GB/s, GPUs across at %s: "
+                         "ACS sends what passes through the switch up to the CPU and back",
+                         nw_format_gb_per_s(own, verdict.switch_bytes_per_s),
+                         nw_format_gb_per_s(other, verdict.apart_bytes_per_s));
+    if (verdict.root_limited)
+        nw_bench_finding(host->result->bench, NW_FINDING_INFO, "p2p-root-limited", host->name,
+                         "compare with other machines of this CPU: it is a limit of the platform, "
+                         "not a fault",
+                         "GPUs across reach each other at %s GB/s, %.0f %% of their PCIe links: "
+                         "the CPU's root complex may be the limit",
+                         nw_format_gb_per_s(other, verdict.apart_bytes_per_s),
+                         100 * verdict.apart_share);
+}
+
 nw_rc nw_p2p_tell(const struct nw_p2p_result *result, const struct nw_survey *survey)
 {
     const struct nw_comm *comm = result->bench->comm;
@@ -254,6 +293,7 @@ nw_rc nw_p2p_tell(const struct nw_p2p_result *result, const struct nw_survey *su
         tell_hidden(&host);
         tell_off(&host);
         NW_TRY(tell_slow(&host));
+        tell_paths(&host);
     }
     return NW_OK;
 }

@@ -80,3 +80,23 @@ Test(bench_pairs_judge, many_slow_pairs_leave_the_slowest_eight)
     cr_expect_eq(slow.pairs[0].rate.bytes_per_s, 10);
     nw_slow_pairs_free(&slow);
 }
+
+/* A ring of four equal machines, each link measured both ways at once: three of 213 Gb/s, one of
+ * 118.66. */
+Test(bench_pairs_judge, one_degraded_link_of_a_ring_of_four_is_named)
+{
+    static const struct nw_pair_rate rates[] = {
+        {.rank_a = 0, .rank_b = 1, .bytes_per_s = 213.05e9 / 8},
+        {.rank_a = 1, .rank_b = 2, .bytes_per_s = 213.05e9 / 8},
+        {.rank_a = 2, .rank_b = 3, .bytes_per_s = 118.66e9 / 8},
+        {.rank_a = 0, .rank_b = 3, .bytes_per_s = 212.9e9 / 8},
+    };
+    struct nw_slow_pairs slow;
+
+    cr_assert_eq(nw_pairs_judge(rates, sizeof rates / sizeof *rates, 4, &slow), NW_OK);
+    cr_expect_eq(slow.rank_count, 0);
+    cr_assert_eq(slow.pair_count, 1);
+    cr_expect_eq(slow.pairs[0].rate.rank_a, 2);
+    cr_expect_eq(slow.pairs[0].rate.rank_b, 3);
+    nw_slow_pairs_free(&slow);
+}
