@@ -27,6 +27,16 @@ static const char *say(const struct nw_letter_page *page, const char *sentence, 
     return nw_words_say(page->language, hidden, out, size);
 }
 
+/* A host, a GPU of it, or a file without its folders. */
+static const char *place(const struct nw_letter_page *page, const char *source, char *out,
+                         size_t size)
+{
+    char hidden[400];
+
+    nw_names_file(&page->names, source, hidden, sizeof hidden);
+    return nw_words_say(page->language, hidden, out, size);
+}
+
 /* What a table of Markdown would take for its own. */
 static void put_cell(FILE *stream, const char *text)
 {
@@ -221,7 +231,7 @@ static void put_short(FILE *stream, const struct nw_letter_page *page, size_t nu
     put_item(stream, page, "Found", text);
     put_item(stream, page, "Physical ceiling", row->ceiling > 0 ? ceiling(row, text2) : "");
     put_item(stream, page, "Healthy machines reach", expected(row, text2));
-    put_item(stream, page, "Where", say(page, row->source, text, sizeof text));
+    put_item(stream, page, "Where", place(page, row->source, text, sizeof text));
     put_item(stream, page, "What was read", say(page, row->reason, text, sizeof text));
     for (size_t i = 0; i < row->causes.count; i++)
         put_item(stream, page, "Likely cause",
@@ -296,7 +306,7 @@ static void put_findings(FILE *stream, const struct nw_letter_page *page)
         return;
     fprintf(stream, "\n## %s\n\n", tr(page, "Also seen"));
     for (size_t i = 0; i < findings->count; i++)
-        fprintf(stream, "- %s%s%s\n", say(page, findings->items[i].where, where, sizeof where),
+        fprintf(stream, "- %s%s%s\n", place(page, findings->items[i].where, where, sizeof where),
                 tr(page, ": "), say(page, findings->items[i].text, text, sizeof text));
 }
 
@@ -363,8 +373,8 @@ static void put_summary(FILE *stream, const struct nw_letter_page *page)
     put_item(stream, page, "Tested on", page->tested);
     fputc('\n', stream);
     fprintf(stream,
-            tr(page, "We held your offer against the machines, point by point: of %zu "
-                     "points %zu are met, %zu fall short and %zu were not measured."),
+            tr(page, "We held your offer against the machines, point by point. Points: %zu. Met: "
+                     "%zu. Short: %zu. Not measured: %zu."),
             audit->row_count, nw_audit_count(audit, NW_AUDIT_MET),
             nw_audit_count(audit, NW_AUDIT_SHORT), nw_audit_count(audit, NW_AUDIT_NOT_MEASURED));
     fputc('\n', stream);

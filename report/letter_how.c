@@ -115,10 +115,10 @@ static void put_run(FILE *stream, const struct nw_letter_page *page, const struc
     if (context->source[0] != '\0') {
         snprintf(text, sizeof text, "%s",
                  nw_names_file(&page->names, context->source, file, sizeof file));
-        fprintf(stream, "\n  %s `%s`\n", tr(page, "Log:"), text);
+        fprintf(stream, "\n  %s`%s`\n", tr(page, "Log: "), text);
     } else if (context->plan != NULL) {
         command_of(context, command, sizeof command);
-        fprintf(stream, "\n  %s `%s`\n", tr(page, "Command:"), command);
+        fprintf(stream, "\n  %s`%s`\n", tr(page, "Command: "), command);
     } else {
         fputc('\n', stream);
     }
@@ -135,7 +135,7 @@ void nw_letter_how(FILE *stream, const struct nw_letter_page *page)
     for (size_t i = 0; i < letter->topo_count; i++) {
         const struct nw_topo *topo = letter->topos[i];
 
-        fprintf(stream, "- %s %s\n", tr(page, "Hardware as the machine lists it:"),
+        fprintf(stream, "- %s%s\n", tr(page, "Hardware as the machine lists it: "),
                 topo->host[0] != '\0'
                     ? nw_names_hide(&page->names, topo->host, name, sizeof name)
                     : nw_names_file(&page->names, topo->source, name, sizeof name));

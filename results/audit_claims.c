@@ -120,6 +120,8 @@ void nw_opinion_nics(const struct nw_quote *quote, const struct nw_machine *mach
     snprintf(opinion->text, sizeof opinion->text,
              wanted > 0 ? "%d of %d NICs at %.4g Gb/s or more" : "%d of %d NICs", good, count,
              wanted / 1e9);
+    if (count == 0)
+        snprintf(opinion->text, sizeof opinion->text, "no NIC is visible");
     opinion->value = good;
     if (good >= needed) {
         opinion->verdict = NW_AUDIT_MET;

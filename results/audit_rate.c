@@ -132,7 +132,7 @@ static double nics_by_topology(const struct nw_audit_state *state)
             known = node->rate_bits_per_s > 0;
             sum += node->rate_bits_per_s / 8;
         }
-        if (known && !(sum >= least))
+        if (known && sum > 0 && !(sum >= least)) /* without any NIC it would not be there */
             least = sum;
     }
     return least;
