@@ -34,8 +34,7 @@ static nw_rc complete_facts(struct nw_check_gathered *gathered)
 
         if (host->topo == NULL)
             continue;
-        if (host->topo->host[0] == '\0' || gathered->rank_count > 0)
-            snprintf(host->topo->host, sizeof host->topo->host, "%s", host->name);
+        snprintf(host->topo->host, sizeof host->topo->host, "%s", host->name);
         if (host->mpi[0] != '\0')
             NW_TRY(nw_topo_set_text(host->topo, 0, NW_FACT_MPI, host->mpi, "MPI"));
     }

@@ -282,16 +282,25 @@ static int finish(struct session *session, struct nw_check_gathered *gathered)
 /* ---- from files --------------------------------------------------------------------------------
  */
 
-static void name_from_file(struct nw_check_host *host, const char *path)
+static bool is_named(const struct nw_check_gathered *gathered, const char *name)
 {
-    const char *base = strrchr(path, '/');
+    for (size_t i = 0; i + 1 < gathered->host_count; i++)
+        if (strcmp(gathered->hosts[i].name, name) == 0)
+            return true;
+    return false;
+}
 
-    base = base != NULL ? base + 1 : path;
-    if (host->topo->host[0] != '\0')
-        snprintf(host->name, sizeof host->name, "%s", host->topo->host);
-    else
-        snprintf(host->name, sizeof host->name, "%.60s", base);
-    snprintf(host->topo->host, sizeof host->topo->host, "%s", host->name);
+/* What the file says, else the file's own name; a name that an earlier host has gets a number. */
+static void name_host(const struct nw_check_gathered *gathered, const char *path)
+{
+    struct nw_check_host *host = &gathered->hosts[gathered->host_count - 1];
+    const char *base = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
+    char name[48];
+
+    snprintf(name, sizeof name, "%.47s", host->topo->host[0] != '\0' ? host->topo->host : base);
+    snprintf(host->name, sizeof host->name, "%s", name);
+    for (int number = 2; is_named(gathered, host->name); number++)
+        snprintf(host->name, sizeof host->name, "%s#%d", name, number);
 }
 
 static nw_rc read_files(const struct nw_cli *cli, const struct options *options,
@@ -310,7 +319,7 @@ static nw_rc read_files(const struct nw_cli *cli, const struct options *options,
         NW_TRY(nw_topo_read_file(path, &host->topo));
         gathered->host_count = i + 1;
         host->answered = true;
-        name_from_file(host, path);
+        name_host(gathered, path);
     }
     return NW_OK;
 }
