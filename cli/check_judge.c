@@ -295,7 +295,7 @@ static void decide(const struct nw_check_judged *judged, const struct hosts *hos
     else
         snprintf(screen->verdict_text, sizeof screen->verdict_text,
                  "Verdict: %s. No failure, %zu warning%s.%s%s",
-                 short_of_quote ? "not as quoted" : "fit to run", warnings,
+                 short_of_quote ? "not as quoted" : "fit to run, by all that was checked", warnings,
                  warnings == 1 ? "" : "s", quote,
                  saw_gpus(hosts) ? "" : " No GPU was seen: what concerns GPUs is open.");
 }
