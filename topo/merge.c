@@ -150,15 +150,23 @@ static nw_rc take_finding(struct nw_merge *merge, const struct nw_finding *findi
     return rc;
 }
 
-/* What nw_topo_judge says depends on the whole: it judges anew. */
-static void drop_judged(struct nw_findings *list)
+/* What is said of a gap that is filled, and what nw_topo_judge says: it judges the whole anew. */
+static bool is_outdated(const char *code, unsigned gaps, bool judged_anew)
+{
+    if (judged_anew && nw_topo_is_judged(code))
+        return true;
+    return ((gaps & NW_TOPO_NO_NVLINK) == 0 && strcmp(code, "nvlink-unknown") == 0) ||
+           ((gaps & NW_TOPO_NO_IO) == 0 && strncmp(code, "io-not-", 7) == 0);
+}
+
+static void drop_outdated(struct nw_findings *list, unsigned gaps, bool judged_anew)
 {
     struct nw_findings kept = {.capacity = list->capacity, .items = list->items};
 
     for (size_t i = 0; i < list->count; i++) {
         const struct nw_finding item = list->items[i];
 
-        if (!nw_topo_is_judged(item.code)) {
+        if (!is_outdated(item.code, gaps, judged_anew)) {
             kept.items[kept.count++] = item;
             continue;
         }
@@ -171,15 +179,14 @@ static void drop_judged(struct nw_findings *list)
     *list = kept;
 }
 
-static nw_rc merge_findings(struct nw_merge *merge)
+static nw_rc merge_findings(struct nw_merge *merge, unsigned gaps, bool judged_anew)
 {
-    const bool judges = ((merge->into->sources | merge->from->sources) & NW_SOURCE_HWLOC) != 0;
+    const struct nw_findings *list = &merge->from->findings;
 
-    if (judges)
-        drop_judged(&merge->into->findings);
-    for (size_t i = 0; i < merge->from->findings.count; i++)
-        if (!judges || !nw_topo_is_judged(merge->from->findings.items[i].code))
-            NW_TRY(take_finding(merge, &merge->from->findings.items[i]));
+    drop_outdated(&merge->into->findings, gaps, judged_anew);
+    for (size_t i = 0; i < list->count; i++)
+        if (!is_outdated(list->items[i].code, gaps, judged_anew))
+            NW_TRY(take_finding(merge, &list->items[i]));
     return NW_OK;
 }
 
@@ -292,7 +299,7 @@ static nw_rc merge_all(struct nw_merge *merge)
     NW_TRY(nw_merge_stated(merge));
     NW_TRY(nw_merge_gids(merge));
     NW_TRY(judge_classes(merge, stated_before, had_tree));
-    NW_TRY(merge_findings(merge));
+    NW_TRY(merge_findings(merge, gaps, judges));
     into->gaps = gaps;
     into->sources |= from->sources;
     merge_names(into, from);

@@ -39,6 +39,7 @@ static inline bool nw_merge_is_whole(const struct nw_topo *topo)
 }
 /* "gpu7" to 7, -1 where no number ends it. */
 int nw_merge_number(const char *name);
+bool nw_merge_is_general(const char *nic_name); /* "NIC0" */
 /* Names of two products that cannot be the same: families, forms or memory sizes differ. */
 bool nw_merge_models_differ(const char *a, const char *b);
 /* A finding "sources-disagree" of a node of `into` (-1: of the machine). NULL as source: the

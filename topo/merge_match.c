@@ -88,9 +88,9 @@ static bool same_id(const struct nw_merge *merge, int f, int i)
 }
 
 /* "NIC0": a number of one listing, no name of the system. */
-static bool is_general(const char *name)
+bool nw_merge_is_general(const char *name)
 {
-    return strncmp(name, "NIC", 3) == 0 && isdigit((unsigned char)name[3]);
+    return strncasecmp(name, "NIC", 3) == 0 && isdigit((unsigned char)name[3]);
 }
 
 static bool has_word(const char *list, const char *word, size_t length)
@@ -111,7 +111,7 @@ static bool share_name(const char *a, const char *b)
 
         if (length < sizeof word) {
             snprintf(word, sizeof word, "%.*s", (int)length, a);
-            if (!is_general(word) && has_word(b, word, length))
+            if (!nw_merge_is_general(word) && has_word(b, word, length))
                 return true;
         }
         a += length;
@@ -277,7 +277,7 @@ static void match_gpu_lists(struct nw_merge *merge, const struct list *from,
 static bool all_general(const struct nw_topo *topo, const struct list *list)
 {
     for (int k = 0; k < list->count; k++)
-        if (!is_general(topo->nodes[list->nodes[k]].name))
+        if (!nw_merge_is_general(topo->nodes[list->nodes[k]].name))
             return false;
     return list->count > 0;
 }

@@ -262,7 +262,7 @@ static void merge_fabric(const struct nw_merge *merge, const struct nw_topo_node
 static bool is_placeholder(const struct nw_topo_node *node)
 {
     return node->name[0] == '\0' || strcmp(node->name, node->pci) == 0 ||
-           (node->kind == NW_NODE_NIC && strncmp(node->name, "NIC", 3) == 0);
+           (node->kind == NW_NODE_NIC && nw_merge_is_general(node->name));
 }
 
 /* "gpu8": the first name that no GPU has. */
