@@ -14,8 +14,8 @@ const struct nw_preflight_rule nw_preflight_rules[] = {
      nw_preflight_nic_names_hosts},
     {"gpu-missing gpus-not-ours gpus-mixed gpu-memory-differs", "the GPUs' models",
      nw_preflight_gpu_count, NULL},
-    {"gpu-fraction gpu-memory-product product-contradiction",
-     "the GPUs' models, memory, default power limits", nw_preflight_product, NULL},
+    {"gpu-fraction product-contradiction", "the GPUs' names, memory, power limits, NVLinks",
+     nw_preflight_product, NULL},
     {"siblings-differ", "facts of several devices of one model", nw_preflight_siblings, NULL},
     {"nvlink-down nvlink-bridge-seat nvlink-none nvlink-no-bridge nvlink-cut-down nvlink-uneven "
      "nvlink-errors driver-slow",

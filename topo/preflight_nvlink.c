@@ -2,15 +2,13 @@
  * is the fabric set up? */
 #include "base/units.h"
 #include "topo/classify.h"
-#include "topo/gpu.h"
 #include "topo/preflight_run.h"
+#include "topo/product.h"
 
 /* The driver answers in milliseconds; setting a GPU up takes some seconds without persistence. One
  * with a bridge half plugged in took 112 s for 8 GPUs (NVIDIA/nccl#340). */
 #define ANSWER_SLOW_S 5
 #define ERRORS_MANY   1000
-/* A800 and H800: eight links of 25 GB/s. */
-#define CUT_DOWN_LINKS 8
 
 /* What a product name says of NVLink. */
 struct product {
@@ -19,43 +17,30 @@ struct product {
     bool sxm;                 /* soldered to a board with NVLink: no bridge to forget */
 };
 
-/* One link, one way, nominal: the driver states what the wire does (25.781, 26.562). */
-static double link_rate(const struct nw_gpu *gpu, double stated)
-{
-    static const double nominal[] = {14.0625e9, 20e9, 25e9, 50e9}; /* GA102, P100, V100 on, B200 */
-    const double guess = stated > 0                                 ? stated
-                         : gpu->nvlink_one_way_bytes_per_s >= 900e9 ? 50e9
-                                                                    : 25e9;
-    double best = nominal[0];
-
-    for (size_t i = 1; i < sizeof nominal / sizeof *nominal; i++)
-        if (fabs(nominal[i] - guess) < fabs(best - guess))
-            best = nominal[i];
-    return best;
-}
-
 static struct product product_of(const struct nw_topo *topo, int gpu)
 {
     const char *model = topo->nodes[gpu].model;
-    struct product product = {.gpu = NULL};
+    struct nw_gpu_product known;
+    struct product product;
 
-    if (model[0] == '\0' || nw_gpu_find(model, &product.gpu) != NW_OK) {
-        nw_clear_error();
+    nw_gpu_identify(topo, gpu, &known);
+    product.gpu = known.named != NULL ? known.named : known.fit_count == 1 ? known.gpu : NULL;
+    if (product.gpu == NULL)
         return (struct product){.gpu = NULL, .sxm = strstr(model, "SXM") != NULL};
-    }
-    product.links =
-        (int)lround(product.gpu->nvlink_one_way_bytes_per_s /
-                    link_rate(product.gpu, nw_topo_number(topo, gpu, NW_FACT_NVLINK_RATE)));
-    product.sxm = strstr(product.gpu->name, "SXM") != NULL ||
-                  strncmp(product.gpu->name, "G", 1) == 0; /* GH200, GB200, GB300 */
+    product.links = product.gpu->nvlink_count;
+    product.sxm = strcmp(product.gpu->form, "sxm") == 0 ||
+                  strcmp(product.gpu->form, "superchip") == 0; /* GH200, GB200, GB300 */
     return product;
 }
 
-static double rate_of(const struct nw_topo *topo, int gpu)
+/* Of one link, as the driver states it, else as the product has it; NAN: unknown. */
+static double rate_of(const struct nw_topo *topo, int gpu, const struct product *product)
 {
     const double rate = nw_topo_number(topo, gpu, NW_FACT_NVLINK_RATE);
 
-    return rate > 0 ? rate : 25e9;
+    if (rate > 0)
+        return rate;
+    return product->gpu != NULL && product->links > 0 ? product->gpu->nvlink_lane_bytes_per_s : NAN;
 }
 
 /* The most active links among GPUs of the same model; how many of those know. */
@@ -76,12 +61,13 @@ static double most_links(const struct nw_topo *topo, int gpu, int *known_out)
 }
 
 static nw_rc tell_missing(struct nw_preflight_run *run, size_t host, int gpu, double active,
-                          double should, const char *whose, bool sxm)
+                          double should, const char *whose, const struct product *product)
 {
     const struct nw_topo *topo = nw_run_host(run, host);
     const char *down = nw_topo_text(topo, gpu, NW_FACT_NVLINK_INACTIVE);
     const double answer = nw_topo_number(topo, gpu, NW_FACT_QUERY_TIME);
-    const double rate = rate_of(topo, gpu);
+    const double rate = rate_of(topo, gpu, product);
+    const bool sxm = product->sxm;
     char text[32], most[32], slow[64] = "";
 
     if (answer >= ANSWER_SLOW_S)
@@ -105,7 +91,7 @@ static nw_rc judge_none(struct nw_preflight_run *run, size_t host, int gpu,
                         const struct product *product)
 {
     const struct nw_topo *topo = nw_run_host(run, host);
-    const double full = product->links * link_rate(product->gpu, NAN);
+    const double full = product->gpu->nvlink_one_way_bytes_per_s;
     char nvlink[32], pcie[32];
 
     if (nw_topo_count(topo, NW_NODE_GPU) < 2)
@@ -140,15 +126,15 @@ static nw_rc judge_count(struct nw_preflight_run *run, size_t host, int gpu)
     if (isnan(active))
         return NW_OK;
     if (active < most)
-        return tell_missing(run, host, gpu, active, most, "its siblings have more", product.sxm);
+        return tell_missing(run, host, gpu, active, most, "its siblings have more", &product);
     if (active == 0)
         return product.links > 0 ? judge_none(run, host, gpu, &product) : NW_OK;
     /* All alike. Boards differ in how many links they connect: only where one GPU is known, or all
      * are said to be down in part, does the product decide. */
     if (active < product.links && inactive > 0)
         return tell_missing(run, host, gpu, active, product.links, "the product has more",
-                            product.sxm);
-    if (active == CUT_DOWN_LINKS && product.links > CUT_DOWN_LINKS) {
+                            &product);
+    if (active == NW_CUT_DOWN_LINKS && product.links > NW_CUT_DOWN_LINKS) {
         char is[32], full[32];
 
         NW_TRY(nw_tell(run, host, gpu, NW_FINDING_FAIL, "nvlink-cut-down",
@@ -175,7 +161,7 @@ static nw_rc judge_cut_down(struct nw_preflight_run *run, size_t host, int gpu)
 
     if (isnan(links) && peer != gpu && nw_topo_class(topo, gpu, peer, &stated) == NW_CLASS_NV)
         links = stated;
-    if (links != CUT_DOWN_LINKS || (model[0] != '\0' && !named))
+    if (links != NW_CUT_DOWN_LINKS || (model[0] != '\0' && !named))
         return NW_OK;
     NW_TRY(nw_tell(run, host, gpu, NW_FINDING_INFO, "nvlink-cut-down", NULL,
                    "8 NVLinks to each peer%s%s: the cut-down NVLink of A800 and H800",

@@ -81,7 +81,7 @@ static nw_rc judge_loaded(struct nw_preflight_run *run, size_t host, int index)
         if (!isnan(now) && !(now >= most))
             nw_gap(run, host,
                    "PCIe speed of GPUs under load (they are idle, and idle links run slower: "
-                   "\"nodeworth run\" loads them)");
+                   "check --load measures it)");
         return NW_OK;
     }
     if (!(loaded < most))

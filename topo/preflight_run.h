@@ -15,6 +15,8 @@
 
 #define NW_ALL_HOSTS ((size_t)-1)
 #define NW_NAMES_MAX 320
+/* A800 and H800 have eight NVLinks of 25 GB/s. */
+#define NW_CUT_DOWN_LINKS 8
 
 struct nw_preflight_place {
     size_t host; /* NW_ALL_HOSTS: of no single one */
