@@ -121,26 +121,35 @@ static nw_rc add_line(struct nw_mounts *mounts, size_t *capacity, char *line)
     return NW_OK;
 }
 
-nw_rc nw_mounts_read(const char *root, struct nw_mounts *mounts_out)
+nw_rc nw_mounts_parse(char *data, struct nw_mounts *mounts_out)
 {
     struct nw_mounts mounts = {0};
-    char path[PATH_MAX], *data, *rest, *line;
-    size_t length, capacity = 0;
+    size_t capacity = 0;
+    char *line;
     nw_rc rc = NW_OK;
 
-    if (snprintf(path, sizeof path, "%s/proc/self/mountinfo", root) >= (int)sizeof path)
-        return nw_fail(NW_EUSAGE, "%.80s…: longer than a path may be", root);
-    NW_TRY(nw_file_read(path, MAX_BYTES, &data, &length));
-    rest = data;
-    while (rc == NW_OK && (line = strsep(&rest, "\n")) != NULL)
+    while (rc == NW_OK && (line = strsep(&data, "\n")) != NULL)
         rc = add_line(&mounts, &capacity, line);
-    free(data);
     if (rc != NW_OK) {
         nw_mounts_free(&mounts);
         return rc;
     }
     *mounts_out = mounts;
     return NW_OK;
+}
+
+nw_rc nw_mounts_read(const char *root, struct nw_mounts *mounts_out)
+{
+    char path[PATH_MAX], *data;
+    size_t length;
+    nw_rc rc;
+
+    if (snprintf(path, sizeof path, "%s/proc/self/mountinfo", root) >= (int)sizeof path)
+        return nw_fail(NW_EUSAGE, "%.80s…: longer than a path may be", root);
+    NW_TRY(nw_file_read(path, MAX_BYTES, &data, &length));
+    rc = nw_mounts_parse(data, mounts_out);
+    free(data);
+    return rc;
 }
 
 void nw_mounts_free(struct nw_mounts *mounts)

@@ -30,6 +30,8 @@ struct nw_mounts {
 };
 
 nw_rc nw_mounts_read(const char *root, struct nw_mounts *mounts_out);
+/* The text of a mountinfo file, which is changed. Lines that are none are left out. */
+nw_rc nw_mounts_parse(char *data, struct nw_mounts *mounts_out);
 void nw_mounts_free(struct nw_mounts *mounts); /* leaves it empty */
 /* The mount that a path without links, "." and ".." lies on; NULL: none. */
 const struct nw_mount *nw_mounts_find(const struct nw_mounts *mounts, const char *path);
