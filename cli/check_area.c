@@ -37,6 +37,8 @@ static const struct {
     {"pcie", NW_AREA_PCIE},
     {"acs", NW_AREA_PCIE},
     {"iommu", NW_AREA_PCIE},
+    {"product", NW_AREA_GPU},
+    {"near-nic", NW_AREA_NETWORK},
     {"reach", NW_AREA_NETWORK},
     {"nic", NW_AREA_NETWORK},
     {"mtu", NW_AREA_NETWORK},
