@@ -26,22 +26,27 @@ void nw_topo_text_word(FILE *stream, const char *word, int indent, int *column)
     *column += length;
 }
 
-/* The GPUs that links of this kind join, in order; the first LINKED_GPUS of them. */
-static nw_rc linked_gpus(const struct nw_topo *topo, nw_link_kind kind, int gpus[LINKED_GPUS],
+/* The GPUs that links of this kind join, in order; the caller frees. */
+static nw_rc linked_gpus(const struct nw_topo *topo, nw_link_kind kind, int **gpus_out,
                          int *count_out)
 {
     bool *linked = calloc(topo->node_count, sizeof *linked);
+    int *gpus = calloc(topo->node_count, sizeof *gpus);
     int count = 0;
 
-    if (linked == NULL)
+    if (linked == NULL || gpus == NULL) {
+        free(linked);
+        free(gpus);
         return nw_fail(NW_ENOMEM, "out of memory for the links between GPUs");
+    }
     for (size_t i = 0; i < topo->link_count; i++)
         if (topo->links[i].kind == kind)
             linked[topo->links[i].a] = linked[topo->links[i].b] = true;
-    for (int i = 0; i < (int)topo->node_count && count < LINKED_GPUS; i++)
+    for (int i = 0; i < (int)topo->node_count; i++)
         if (linked[i] && topo->nodes[i].kind == NW_NODE_GPU)
             gpus[count++] = i;
     free(linked);
+    *gpus_out = gpus;
     *count_out = count;
     return NW_OK;
 }
@@ -51,7 +56,12 @@ static const struct nw_topo_link *uniform_link(const struct nw_topo *topo, nw_li
                                                const int *gpus, int count)
 {
     const struct nw_topo_link *one = NULL;
+    size_t links = 0;
 
+    for (size_t i = 0; i < topo->link_count; i++)
+        links += topo->links[i].kind == kind;
+    if (links < (size_t)count * (size_t)(count - 1) / 2)
+        return NULL;
     for (int i = 0; i < count; i++)
         for (int j = i + 1; j < count; j++) {
             const struct nw_topo_link *link = nw_topo_link_between(topo, kind, gpus[i], gpus[j]);
@@ -86,19 +96,19 @@ static nw_rc print_link_matrix(FILE *stream, const struct nw_topo *topo, nw_link
     return nw_table_print(table, stream);
 }
 
-static nw_rc print_links(FILE *stream, const struct nw_topo *topo, nw_link_kind kind)
+static nw_rc print_links_of(FILE *stream, const struct nw_topo *topo, nw_link_kind kind,
+                            const int *gpus, int count)
 {
     const struct nw_topo_link *link;
-    int gpus[LINKED_GPUS], count = 0;
     char rate[32];
 
-    NW_TRY(linked_gpus(topo, kind, gpus, &count));
     if (count < 2)
         return NW_OK;
     link = uniform_link(topo, kind, gpus, count);
     if (link == NULL) {
         fprintf(stream, "\n%s between GPUs:\n", nw_link_kind_title(kind));
-        return print_link_matrix(stream, topo, kind, gpus, count);
+        return print_link_matrix(stream, topo, kind, gpus,
+                                 count < LINKED_GPUS ? count : LINKED_GPUS);
     }
     fprintf(stream, "\n%s: every pair of %s to %s has %s GB/s one way", nw_link_kind_title(kind),
             topo->nodes[gpus[0]].name, topo->nodes[gpus[count - 1]].name,
@@ -107,6 +117,17 @@ static nw_rc print_links(FILE *stream, const struct nw_topo *topo, nw_link_kind 
         fprintf(stream, " (%d links)", link->lane_count);
     fputs("\n", stream);
     return NW_OK;
+}
+
+static nw_rc print_links(FILE *stream, const struct nw_topo *topo, nw_link_kind kind)
+{
+    int *gpus = NULL, count = 0;
+    nw_rc rc;
+
+    NW_TRY(linked_gpus(topo, kind, &gpus, &count));
+    rc = print_links_of(stream, topo, kind, gpus, count);
+    free(gpus);
+    return rc;
 }
 
 static void print_affinity(FILE *stream, const struct nw_topo *topo)

@@ -127,10 +127,8 @@ static void print_legend(FILE *stream, const struct nw_topo *topo,
     char word[96];
 
     if (has_cell(topo, devices, "PHB?"))
-        fputs(
-            "PHB?: on one NUMA node; through one host bridge (PHB) or several (NODE), this source "
-            "does\n      not say\n",
-            stream);
+        fputs("PHB?: on one NUMA node, PHB or NODE: this source does not show host bridges\n",
+              stream);
     if (has_cell(topo, devices, "?"))
         fputs("?: this source does not say\n", stream);
     if (fit || devices->count == devices->gpu_count)

@@ -82,6 +82,8 @@ static bool on_one_card(const struct nw_topo *topo, int a, int b)
 {
     const char *x = card_of(topo, a), *y = card_of(topo, b);
 
+    if (nw_topo_on_other_hosts(topo, a, b))
+        return false;
     if (same_slot(&topo->nodes[a], &topo->nodes[b]))
         return true;
     return x != NULL && y != NULL && strcmp(x, y) == 0;
@@ -98,7 +100,7 @@ static bool is_same_port(const struct nw_topo *topo, int a, int b)
     const double port_y = nw_topo_number(topo, b, NW_FACT_CARD_PORT);
 
     if (guid_x != NULL && guid_y != NULL && strcmp(guid_x, guid_y) == 0)
-        return true;
+        return !nw_topo_on_other_hosts(topo, a, b);
     if (card_of(topo, a) == NULL || !on_one_card(topo, a, b) || same_slot(x, y))
         return false;
     if (isfinite(port_x) && isfinite(port_y))

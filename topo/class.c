@@ -89,8 +89,19 @@ nw_rc nw_topo_add_link(struct nw_topo *topo, const struct nw_topo_link *link)
     if (links == NULL)
         return nw_fail(NW_ENOMEM, "out of memory for %zu links", topo->link_count + 1);
     topo->links = links;
-    links[topo->link_count++] = *link;
+    links[topo->link_count] = *link;
+    nw_topo_chain_link(topo, topo->link_count++);
     return NW_OK;
+}
+
+void nw_topo_chain_link(struct nw_topo *topo, size_t index)
+{
+    struct nw_topo_link *link = &topo->links[index];
+
+    link->next_of_a = topo->nodes[link->a].first_link;
+    topo->nodes[link->a].first_link = (int)index + 1;
+    link->next_of_b = topo->nodes[link->b].first_link;
+    topo->nodes[link->b].first_link = (int)index + 1;
 }
 
 /* --- from the tree --- */
@@ -165,7 +176,7 @@ static int compare_numa(const struct nw_topo *topo, int a, int b)
     return NOT_KNOWN;
 }
 
-static bool on_other_hosts(const struct nw_topo *topo, int a, int b)
+bool nw_topo_on_other_hosts(const struct nw_topo *topo, int a, int b)
 {
     const int x = above(topo, a, NW_NODE_NUMA), y = above(topo, b, NW_NODE_NUMA);
     const char *of_a = x > 0 ? nw_topo_text(topo, x, NW_FACT_HOST_HASH) : NULL;
@@ -183,7 +194,7 @@ nw_class nw_topo_class_of_tree(const struct nw_topo *topo, int a, int b)
     if (a == b)
         return NW_CLASS_SELF;
     if (topo->nodes[a].pci[0] != '\0' && strcmp(topo->nodes[a].pci, topo->nodes[b].pci) == 0 &&
-        !on_other_hosts(topo, a, b))
+        !nw_topo_on_other_hosts(topo, a, b))
         return NW_CLASS_PIX;
     for (top = a, other = b; top != other;) /* parents have smaller indexes */
         if (top > other)
@@ -192,7 +203,7 @@ nw_class nw_topo_class_of_tree(const struct nw_topo *topo, int a, int b)
             other = topo->nodes[other].parent;
     if (topo->nodes[top].kind == NW_NODE_BRIDGE)
         return below_bridge(topo, a, b, top);
-    if (on_other_hosts(topo, a, b))
+    if (nw_topo_on_other_hosts(topo, a, b))
         return NW_CLASS_UNKNOWN;
     switch (compare_numa(topo, a, b)) {
     case DIFFERENT:

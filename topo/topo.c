@@ -91,17 +91,31 @@ const char *nw_path_title(nw_path path)
     return (unsigned)path < NW_PATH_COUNT ? paths[path].title : "";
 }
 
+static bool is_between(const struct nw_topo_link *link, nw_link_kind kind, int a, int b)
+{
+    return link->kind == kind && ((link->a == a && link->b == b) || (link->a == b && link->b == a));
+}
+
+/* Along the chain of links that end at a; one by one where nobody chained them. */
 const struct nw_topo_link *nw_topo_link_between(const struct nw_topo *topo, nw_link_kind kind,
                                                 int a, int b)
 {
-    for (size_t i = 0; i < topo->link_count; i++) {
-        const struct nw_topo_link *link = &topo->links[i];
+    const struct nw_topo_link *found = NULL;
 
-        if (link->kind == kind &&
-            ((link->a == a && link->b == b) || (link->a == b && link->b == a)))
-            return link;
+    if (topo->nodes[a].first_link == 0 && topo->nodes[b].first_link == 0) {
+        for (size_t i = 0; i < topo->link_count; i++)
+            if (is_between(&topo->links[i], kind, a, b))
+                return &topo->links[i];
+        return NULL;
     }
-    return NULL;
+    for (int at = topo->nodes[a].first_link; at != 0;) {
+        const struct nw_topo_link *link = &topo->links[at - 1];
+
+        if (is_between(link, kind, a, b))
+            found = link; /* the first of several, as in the list */
+        at = link->a == a ? link->next_of_a : link->next_of_b;
+    }
+    return found;
 }
 
 /* The deepest node above both; parents have smaller indexes than their children. */

@@ -80,6 +80,7 @@ struct nw_topo_node {
                           "": unknown */
     char os_names[96]; /* every OS device of this PCI device, blank-separated: "mlx5_0 ib0", "cuda0
                           nvml0" */
+    int first_link;    /* 1 + index of the newest link that ends here, which are chained; 0: none */
     int first_fact;    /* 1 + index of the newest of its facts, which are chained; 0: none. Kept by
                           nw_topo_set_number and _text */
 };
@@ -87,8 +88,10 @@ struct nw_topo_node {
 struct nw_topo_link { /* beyond the tree: NVLink and the like; one way */
     int a, b;         /* node indexes */
     nw_link_kind kind;
-    int lane_count;     /* NVLinks in the bundle; 0: unknown */
-    double bytes_per_s; /* one direction, whole bundle; 0: unknown */
+    int lane_count;           /* NVLinks in the bundle; 0: unknown */
+    double bytes_per_s;       /* one direction, whole bundle; 0: unknown */
+    int next_of_a, next_of_b; /* 1 + index of the next link that ends at a, at b; 0: none. Kept by
+                                 nw_topo_add_link */
 };
 
 /* How two devices are joined, nearest first, in the field's names (nvidia-smi topo -m).
@@ -249,6 +252,10 @@ nw_class nw_class_parse(const char *text, int *nvlinks_out);
 nw_rc nw_topo_state(struct nw_topo *topo, int a, int b, nw_class class_id, int nvlinks);
 nw_rc nw_topo_add_gid(struct nw_topo *topo, const struct nw_topo_gid *gid);
 nw_rc nw_topo_add_link(struct nw_topo *topo, const struct nw_topo_link *link);
+/* Chains a link that was put into the array by hand. */
+void nw_topo_chain_link(struct nw_topo *topo, size_t index);
+/* Of two hosts of one NVLink domain? */
+bool nw_topo_on_other_hosts(const struct nw_topo *topo, int a, int b);
 
 /* The nearest node of a kind, -1 when there is none. GPU to NIC
  * affinity: nw_topo_nearest(topo, gpu, NW_NODE_NIC, &path). `path_out` may be NULL. */

@@ -245,6 +245,7 @@ static nw_rc get_links(const json_t *root, const char *what, struct nw_topo *top
             (size_t)link->b >= topo->node_count || link->a == link->b)
             return nw_fail(NW_EUSAGE, "%s: joins nodes %d and %d; expected two of 0 to %zu", where,
                            link->a, link->b, topo->node_count - 1);
+        nw_topo_chain_link(topo, i);
     }
     return NW_OK;
 }

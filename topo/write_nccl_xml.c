@@ -449,6 +449,16 @@ static bool has_devices(const struct writing *writing, int parent)
     return false;
 }
 
+/* NICs that are no PCI devices and have found no <cpu> yet. */
+static bool has_loose_nets(const struct writing *writing)
+{
+    for (int i = writing->first[0]; i > 0; i = writing->next[i])
+        if (writing->topo->nodes[i].kind == NW_NODE_NIC && !writing->done[i] &&
+            writing->topo->nodes[i].port_up != 0)
+            return true;
+    return false;
+}
+
 static nw_rc write_all(struct writing *writing)
 {
     const struct nw_topo *topo = writing->topo;
@@ -462,6 +472,8 @@ static nw_rc write_all(struct writing *writing)
         else if ((kind == NW_NODE_MACHINE || kind == NW_NODE_PACKAGE) && has_devices(writing, i))
             NW_TRY(print_cpu(writing, i));
     }
+    if (has_loose_nets(writing))
+        NW_TRY(print_cpu(writing, 0));
     fputs("</system>\n", writing->stream);
     return NW_OK;
 }

@@ -588,8 +588,11 @@ Test(topo_merge, large_ones_take_less_than_a_second)
             for (int b = a + 1; b <= 72; b++) {
                 cr_assert_eq(nw_topo_state(domain[s], a, b, NW_CLASS_NV, 18), NW_OK);
                 cr_assert_eq(
-                    nw_topo_add_link(domain[s],
-                                     &(struct nw_topo_link){a, b, NW_LINK_NVLINK, 18, 900e9}),
+                    nw_topo_add_link(domain[s], &(struct nw_topo_link){.a = a,
+                                                                       .b = b,
+                                                                       .kind = NW_LINK_NVLINK,
+                                                                       .lane_count = 18,
+                                                                       .bytes_per_s = 900e9}),
                     NW_OK);
             }
     }
