@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/check_rows.h"
+#include "topo/gid.h"
 #include "topo/preflight.h"
 
 struct hosts { /* those that were read; topologies borrowed */
@@ -177,22 +178,33 @@ static nw_rc judge_places(const struct nw_check_gathered *gathered,
 static nw_rc gather_findings(const struct nw_check_gathered *gathered, const struct hosts *hosts,
                              struct nw_rank_place_advice *advice, struct nw_findings *all)
 {
+    struct nw_gid_choice gid;
+
     NW_TRY(nw_findings_copy(all, &gathered->findings));
     NW_TRY(judge_reach(gathered, all));
     NW_TRY(nw_preflight_judge(
         &(struct nw_preflight_input){.hosts = hosts->topos, .host_count = hosts->count}, all));
+    NW_TRY(nw_gid_choose((const struct nw_topo *const *)hosts->topos, hosts->count, &gid, all));
     NW_TRY(judge_versions(gathered, all));
     NW_TRY(judge_environments(gathered, all));
     return judge_places(gathered, advice, all);
 }
 
-/* One of MTU is enough: the preflight's, which knows devices; the probe's, which knows the wire. */
-static bool is_repeated(const struct nw_findings *all, const struct nw_finding *finding)
+static bool is_same(const struct nw_finding *a, const struct nw_finding *b)
 {
-    if (strcmp(finding->code, "reach-mtu") != 0)
-        return false;
+    return strcmp(a->code, b->code) == 0 && strcmp(a->where, b->where) == 0 &&
+           strcmp(a->text, b->text) == 0;
+}
+
+/* Told before, or by who knows more: of the MTU, the preflight knows devices, the probe the wire.
+ */
+static bool is_repeated(const struct nw_findings *all, size_t index)
+{
+    const bool mtu = strcmp(all->items[index].code, "reach-mtu") == 0;
+
     for (size_t i = 0; i < all->count; i++)
-        if (strncmp(all->items[i].code, "mtu-differ", 10) == 0)
+        if ((mtu && strncmp(all->items[i].code, "mtu-differ", 10) == 0) ||
+            (i < index && is_same(&all->items[i], &all->items[index])))
             return true;
     return false;
 }
@@ -211,7 +223,7 @@ static nw_rc sort_findings(const struct nw_findings *all, struct nw_check_judged
         for (size_t i = 0; i < all->count; i++) {
             const struct nw_finding *finding = &all->items[i];
 
-            if ((int)finding->severity != severity || is_repeated(all, finding))
+            if ((int)finding->severity != severity || is_repeated(all, i))
                 continue;
             NW_TRY(copy_one(strcmp(finding->code, "not-checked") == 0 ? &judged->not_checked
                                                                       : &judged->findings,
