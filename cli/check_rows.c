@@ -106,6 +106,14 @@ static void of_gpu(const struct nw_check_host *host, char *text)
         add(text, "ECC %s", ecc != 0 ? "on" : "off");
 }
 
+/* Would NVLink between GPUs have been seen? */
+static bool knows_pairs(const struct nw_topo *topo)
+{
+    return nw_topo_count(topo, NW_NODE_GPU) > 1 &&
+           (topo->stated_count > 0 || !(topo->gaps & NW_TOPO_PARTIAL) ||
+            !isnan(common(topo, NW_NODE_GPU, NW_FACT_NVLINK_COUNT)));
+}
+
 static void of_nvlink(const struct nw_check_host *host, char *text)
 {
     const struct nw_topo *topo = host->topo;
@@ -131,7 +139,8 @@ static void of_nvlink(const struct nw_check_host *host, char *text)
     if (!any || (topo->gaps & NW_TOPO_NO_NVLINK))
         return;
     if (high <= 0) {
-        add(text, "none between the GPUs");
+        if (knows_pairs(topo))
+            add(text, "none between the GPUs");
         return;
     }
     if (low == high)
