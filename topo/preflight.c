@@ -12,6 +12,7 @@ const struct nw_preflight_rule nw_preflight_rules[] = {
     {"hosts-differ", "GPUs and NICs of several hosts", NULL, nw_preflight_hosts_devices},
     {"nic-names-differ", "PCI addresses of the NICs of several hosts", NULL,
      nw_preflight_nic_names_hosts},
+    {"mtu-differs", "MTU of the ports of several hosts", NULL, nw_preflight_mtu_hosts},
     {"gpu-missing gpus-not-ours gpus-mixed gpu-memory-differs", "the GPUs' models",
      nw_preflight_gpu_count, NULL},
     {"gpu-fraction product-contradiction", "the GPUs' names, memory, power limits, NVLinks",

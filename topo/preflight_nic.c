@@ -358,3 +358,40 @@ nw_rc nw_preflight_mtu(struct nw_preflight_run *run, size_t host)
     }
     return NW_OK;
 }
+
+/* The smallest of a host's active RDMA ports; NAN: none known. */
+static double host_mtu(const struct nw_topo *topo)
+{
+    double least = NAN;
+
+    for (int i = -1; (i = nw_next(topo, NW_NODE_PORT, i)) >= 0;)
+        if (is_port_active(topo, i) && nw_is_rdma(card_of(topo, i)))
+            least = fmin(least, nw_topo_number(topo, i, NW_FACT_MTU));
+    return least;
+}
+
+nw_rc nw_preflight_mtu_hosts(struct nw_preflight_run *run)
+{
+    double most = NAN;
+    size_t best = 0;
+    char name[96];
+
+    for (size_t host = 0; host < run->input->host_count; host++) {
+        const double mtu = host_mtu(nw_run_host(run, host));
+
+        if (mtu > 0 && !(mtu <= most)) {
+            most = mtu;
+            best = host;
+        }
+    }
+    for (size_t host = 0; host < run->input->host_count; host++) {
+        const double mtu = host_mtu(nw_run_host(run, host));
+
+        if (mtu < most)
+            NW_TRY(nw_tell(run, host, 0, NW_FINDING_WARN, "mtu-differs",
+                           "set one MTU on all hosts and switches",
+                           "RDMA MTU %.0f, where %s has %.0f: connections fail or use the smaller",
+                           mtu, nw_host_name(run, best, name), most));
+    }
+    return NW_OK;
+}

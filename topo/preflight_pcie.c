@@ -9,6 +9,9 @@
 /* Corrected errors in the kernel's log: one or two are usual after hot resets. */
 #define ERRORS_MANY 10
 
+/* One generation less is half the rate, and a cost; two are a fault. */
+#define SLOW_FAILS 0.4
+
 static bool is_storage(const struct nw_topo_node *node)
 {
     return node->kind == NW_NODE_DISK ||
@@ -86,7 +89,7 @@ static nw_rc judge_loaded(struct nw_preflight_run *run, size_t host, int index)
     }
     if (!(loaded < most))
         return NW_OK;
-    NW_TRY(nw_tell(run, host, index, is <= can / 2 ? NW_FINDING_FAIL : NW_FINDING_WARN,
+    NW_TRY(nw_tell(run, host, index, is < SLOW_FAILS * can ? NW_FINDING_FAIL : NW_FINDING_WARN,
                    "pcie-slow-under-load",
                    "riser, cable or slot: take the riser out, or set the slot's speed in the "
                    "firmware",
@@ -155,7 +158,7 @@ static nw_rc judge_path(struct nw_preflight_run *run, size_t host, int index)
     if (by != NULL && !is_enough(node))
         return tell_limited(run, host, index, nw_topo_number(topo, index, NW_FACT_LIMITED_TO),
                             nw_topo_number(topo, index, NW_FACT_CAPABLE), by);
-    if (node->kind != NW_NODE_GPU && (node->kind != NW_NODE_NIC || is_enough(node)))
+    if (node->kind != NW_NODE_GPU && node->kind != NW_NODE_NIC)
         return NW_OK;
     if (bridge > 0) {
         const double is = topo->nodes[bridge].link_max_bytes_per_s;

@@ -113,6 +113,7 @@ nw_rc nw_preflight_ports(struct nw_preflight_run *run, size_t host);
 nw_rc nw_preflight_port_rates(struct nw_preflight_run *run, size_t host);
 nw_rc nw_preflight_cards(struct nw_preflight_run *run, size_t host);
 nw_rc nw_preflight_mtu(struct nw_preflight_run *run, size_t host);
+nw_rc nw_preflight_mtu_hosts(struct nw_preflight_run *run);
 nw_rc nw_preflight_losses(struct nw_preflight_run *run, size_t host);
 nw_rc nw_preflight_nic_names(struct nw_preflight_run *run, size_t host);
 nw_rc nw_preflight_nic_names_hosts(struct nw_preflight_run *run);
