@@ -51,24 +51,38 @@ static nw_rc refuse(const char *path, const char *reason)
                    path, reason);
 }
 
-static nw_rc find_place(const char *path, struct nw_disk_result *result)
+nw_rc nw_disk_look(const char *path, struct nw_disk_result *result_out)
 {
+    struct nw_disk_result result = {0};
     char resolved[PATH_MAX];
+    struct statvfs status;
     struct nw_mounts mounts;
-    struct stat status;
     nw_rc rc;
 
-    if (stat(path, &status) != 0 || realpath(path, resolved) == NULL)
+    if (realpath(path, resolved) == NULL)
+        return refuse(path, strerror(errno));
+    NW_TRY(nw_mounts_read("", &mounts));
+    rc = nw_place_of("", &mounts, resolved, &result.place);
+    nw_mounts_free(&mounts);
+    NW_TRY(rc);
+    if (statvfs(resolved, &status) == 0)
+        result.free_bytes = (uint64_t)status.f_bavail * status.f_frsize;
+    *result_out = result;
+    return NW_OK;
+}
+
+static nw_rc find_place(const char *path, struct nw_disk_result *result)
+{
+    struct stat status;
+
+    NW_TRY(nw_disk_look(path, result));
+    if (stat(path, &status) != 0)
         return refuse(path, strerror(errno));
     if (!S_ISDIR(status.st_mode))
         return refuse(path, "not a directory");
-    NW_TRY(nw_mounts_read("", &mounts));
-    rc = nw_place_of("", &mounts, resolved, &result->place);
-    nw_mounts_free(&mounts);
-    NW_TRY(rc);
     if (result->place.read_only)
         return refuse(path, "mounted read-only");
-    if (access(resolved, W_OK | X_OK) != 0)
+    if (access(path, W_OK | X_OK) != 0)
         return refuse(path, strerror(errno));
     return NW_OK;
 }
@@ -77,15 +91,11 @@ static nw_rc find_place(const char *path, struct nw_disk_result *result)
 static nw_rc bound_bytes(const struct nw_disk_wish *wish, struct nw_disk_result *result,
                          uint64_t *bytes_out)
 {
-    struct statvfs status;
     struct rlimit limit;
     uint64_t bytes = wish->max_bytes > 0 ? wish->max_bytes : DEFAULT_MAX_BYTES;
     char have[32], need[32];
     double share;
 
-    if (statvfs(wish->path, &status) != 0)
-        return nw_fail(NW_EIO, "%s: cannot read the free space: %s", wish->path, strerror(errno));
-    result->free_bytes = (uint64_t)status.f_bavail * status.f_frsize;
     share = FREE_SHARE * (double)result->free_bytes;
     bytes = share < (double)bytes ? (uint64_t)share : bytes;
     /* A file that grows beyond this limit ends the process. */

@@ -73,6 +73,9 @@ struct nw_disk_result {
 /* NW_EUSAGE: the directory cannot be measured, and why. NW_ENODEV: NW_DISK_FIO and no fio. A disk
  * that fails or hangs is NW_OK with a finding. */
 nw_rc nw_disk_measure(const struct nw_disk_wish *wish, struct nw_disk_result *result_out);
+/* The place alone: file system, device, medium, free space; of directories that cannot be measured,
+ * too. On a server that does not answer it hangs. NW_EUSAGE: there is no such file or directory. */
+nw_rc nw_disk_look(const char *path, struct nw_disk_result *result_out);
 void nw_disk_free(struct nw_disk_result *result);
 /* The facts NW_FACT_DATA_* of the machine, and the findings. */
 nw_rc nw_disk_facts(struct nw_topo *topo, const struct nw_disk_result *result);

@@ -116,9 +116,17 @@ static nw_rc measure_disk(const struct order *order, struct nw_topo **topo)
     struct nw_disk_result result;
     nw_rc rc;
 
-    NW_TRY(nw_disk_measure(&(struct nw_disk_wish){.path = order->wish.disk}, &result));
-    rc = nw_disk_facts(*topo, &result);
-    nw_disk_free(&result);
+    rc = nw_disk_measure(&(struct nw_disk_wish){.path = order->wish.disk}, &result);
+    if (rc == NW_OK) {
+        rc = nw_disk_facts(*topo, &result);
+        nw_disk_free(&result);
+    } else if (rc == NW_EUSAGE && nw_disk_look(order->wish.disk, &result) == NW_OK) {
+        /* Mounted read-only, full: where the data lie is known all the same. */
+        rc = nw_topo_not_checked(*topo, "speed of the storage: %s", nw_last_error()->text);
+        if (rc == NW_OK)
+            rc = nw_disk_facts(*topo, &result);
+        nw_disk_free(&result);
+    }
     return rc;
 }
 

@@ -407,7 +407,8 @@ nw_rc nw_live_pci(const struct nw_sysfs *sysfs, struct nw_topo *topo)
     topo->sources |= NW_SOURCE_SYSFS;
     if (unread.root_only > 0)
         NW_TRY(nw_topo_not_checked(
-            topo, "ACS of %d PCIe bridges above GPUs and NICs (for root only)", unread.root_only));
+            topo, "ACS of %d PCIe bridges above GPUs and NICs (for root only: run as root)",
+            unread.root_only));
     if (unread.not_shown > 0)
         NW_TRY(nw_topo_not_checked(
             topo,

@@ -16,7 +16,6 @@ extern char **environ;
 
 nw_rc nw_topo_not_checked(struct nw_topo *topo, const char *format, ...)
 {
-    static const char remedy[] = "run check once as root, outside of a container, to learn it";
     struct nw_finding *item = NULL;
     char *what, *text;
     va_list arguments;
@@ -31,7 +30,7 @@ nw_rc nw_topo_not_checked(struct nw_topo *topo, const char *format, ...)
         return nw_fail(NW_ENOMEM, "no memory for a finding");
     if (item == NULL) {
         const nw_rc rc = nw_findings_add(&topo->findings, NW_FINDING_INFO, "not-checked",
-                                         topo->host, remedy, "not checked: %s", what);
+                                         topo->host, NULL, "not checked: %s", what);
 
         free(what);
         return rc;
@@ -185,11 +184,13 @@ static nw_rc tell_unseen(struct nw_system *system)
 
     if (processes->hidden)
         return nw_topo_not_checked(
-            system->topo, "services and schedulers that run (processes are hidden from this user)");
+            system->topo,
+            "services and schedulers that run (processes are hidden from this user: run as "
+            "root)");
     if (processes->readable && !processes->of_machine)
         return nw_topo_not_checked(
             system->topo, "services and schedulers of the host (the container shows only its own "
-                          "processes)");
+                          "processes: run outside of it)");
     return NW_OK;
 }
 

@@ -25,7 +25,8 @@ nw_rc nw_system_read(const struct nw_system_places *places, struct nw_topo *topo
  */
 nw_rc nw_system_probe_python(struct nw_topo *topo, const char *program, double limit_s);
 
-/* Adds to the finding "not-checked" of this machine: "ACS of 4 bridges (root only)". */
+/* Adds to the finding "not-checked" of this machine: "ACS of 4 bridges (run as root)": what,
+ * why, and how to learn it. */
 nw_rc nw_topo_not_checked(struct nw_topo *topo, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -248,6 +248,7 @@ static const char *find_read_only(const struct nw_mounts *mounts)
 Test(bench_disk, bad_places_are_refused_with_the_reason)
 {
     char file[64];
+    struct nw_disk_result looked;
     struct nw_mounts mounts;
     int status;
 
@@ -276,6 +277,12 @@ Test(bench_disk, bad_places_are_refused_with_the_reason)
     }
     cr_assert_gt(wait(&status), 0);
     cr_expect_eq(status, 0, "status %x", (unsigned)status);
+    cr_assert_eq(nw_disk_look(folder, &looked), NW_OK, "%s", nw_last_error()->text);
+    cr_expect_str_eq(looked.place.path, folder);
+    cr_expect_gt(strlen(looked.place.type), 0);
+    cr_expect_gt(looked.free_bytes, 0);
+    nw_disk_free(&looked);
+    cr_expect_eq(nw_disk_look("/nowhere/at/all", &looked), NW_EUSAGE);
     chmod(folder, 0755);
     cr_expect_eq(rmdir(folder), 0);
 }
