@@ -84,7 +84,7 @@ static bool fits(const char *form, const char *text, struct part *parts)
         if (found == NULL)
             return false;
         parts[count] = (struct part){text, (size_t)(found - text)};
-        if (memmem(text, parts[count].length, "; ", 2) != NULL)
+        if (memmem(text, parts[count].length, "; ", 2) != NULL || found[-1] == ';')
             return false; /* sentences of their own: nw_words_say takes them one by one */
         text = found + head;
     }
