@@ -354,7 +354,7 @@ static nw_rc add(struct nw_merge *merge, int from)
     NW_TRY(nw_topo_add_node(merge->into, node->kind, parent_in_into(merge, from), &index));
     merge->into->nodes[index] = *node;
     merge->into->nodes[index].parent = parent_in_into(merge, from);
-    merge->into->nodes[index].first_fact = 0;
+    merge->into->nodes[index].first_fact = merge->into->nodes[index].first_link = 0;
     if (node->kind == NW_NODE_GPU)
         for (int i = 1; i < index; i++)
             if (strcmp(merge->into->nodes[i].name, node->name) == 0)

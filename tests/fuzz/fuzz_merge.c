@@ -22,6 +22,10 @@ static void check(const struct nw_topo *topo)
             (size_t)topo->links[i].a >= topo->node_count ||
             (size_t)topo->links[i].b >= topo->node_count || topo->links[i].a == topo->links[i].b)
             abort();
+    for (size_t i = 0; i < topo->link_count; i++)
+        if (nw_topo_link_between(topo, topo->links[i].kind, topo->links[i].a, topo->links[i].b) ==
+            NULL)
+            abort();
     for (size_t i = 0; i < topo->node_count; i++)
         if (topo->nodes[i].kind == NW_NODE_GPU) {
             struct nw_gpu_product product;

@@ -245,6 +245,10 @@ static void expect_sound(const struct nw_topo *topo)
 
     for (int i = 1; i < (int)topo->node_count; i++)
         cr_expect(topo->nodes[i].parent >= 0 && topo->nodes[i].parent < i, "parent of node %d", i);
+    for (size_t i = 0; i < topo->link_count; i++)
+        cr_expect_eq(
+            nw_topo_link_between(topo, topo->links[i].kind, topo->links[i].a, topo->links[i].b),
+            &topo->links[i]);
     for (size_t i = 0; i < topo->fact_count; i++)
         cr_expect_eq(nw_topo_fact(topo, topo->facts[i].node, topo->facts[i].id), &topo->facts[i]);
     cr_assert_eq(nw_topo_to_json(topo, &json), NW_OK);
