@@ -92,6 +92,8 @@ nw_rc nw_check_gather(struct nw_comm *comm, const struct nw_check_how *how,
     nw_bench_status_write(how->status, 0, "gathering what the hosts say");
     if (rc == NW_OK && comm->rank == 0)
         rc = nw_check_hub_open(comm, station.mail, how->silence_ns, gathered_out, &hub);
+    if (rc == NW_OK && comm->rank == 0)
+        rc = nw_findings_copy(&gathered_out->findings, &comm->findings);
     if (rc == NW_OK)
         rc = comm->rank == 0 ? collect(&station, &hub) : serve(&station);
     nw_check_hub_close(&hub);

@@ -232,27 +232,28 @@ static nw_rc sort_findings(const struct nw_findings *all, struct nw_check_judged
     return NW_OK;
 }
 
-/* What an option would have added. */
-static nw_rc tell_options(const struct hosts *hosts, bool live, struct nw_findings *not_checked)
+static bool saw_gpus(const struct hosts *hosts)
 {
-    bool loaded = true, disk = true, python = true, gpus = false;
-    char text[256] = "";
+    for (size_t i = 0; i < hosts->count; i++)
+        if (nw_topo_count(hosts->topos[i], NW_NODE_GPU) > 0)
+            return true;
+    return false;
+}
 
-    for (size_t i = 0; i < hosts->count; i++) {
-        const struct nw_topo *topo = hosts->topos[i];
-        const struct nw_topo_node *gpu = nw_topo_nth(topo, NW_NODE_GPU, 0);
+/* What an option would have added. */
+static nw_rc tell_options(const struct hosts *hosts, const struct nw_check_wish *wish,
+                          struct nw_findings *not_checked)
+{
+    char text[256];
 
-        gpus |= gpu != NULL;
-        loaded &= gpu == NULL ||
-                  !isnan(nw_topo_number(topo, (int)(gpu - topo->nodes), NW_FACT_LINK_LOADED));
-        disk &= nw_topo_text(topo, 0, NW_FACT_DATA_PATH) != NULL;
-        python &= nw_topo_text(topo, 0, NW_FACT_PYTORCH) != NULL;
-    }
+    if (wish == NULL)
+        return NW_OK;
     snprintf(text, sizeof text, "%s%s%s",
-             gpus && !loaded ? ", speed of the GPUs' PCIe links under load (--load)" : "",
-             !disk ? ", storage of the training data (--disk DIR)" : "",
-             !python ? ", PyTorch (--python)" : "");
-    if (!live || text[0] == '\0')
+             saw_gpus(hosts) && !wish->load ? ", speed of the GPUs' PCIe links under load (--load)"
+                                            : "",
+             wish->disk == NULL ? ", storage of the training data (--disk DIR)" : "",
+             !wish->python ? ", PyTorch (--python)" : "");
+    if (text[0] == '\0')
         return NW_OK;
     return nw_findings_add(not_checked, NW_FINDING_INFO, "not-checked", "", NULL,
                            "not asked for: %s", text + 2);
@@ -274,14 +275,6 @@ static bool saw_devices(const struct hosts *hosts)
 {
     for (size_t i = 0; i < hosts->count; i++)
         if (!(hosts->topos[i]->gaps & NW_TOPO_NO_IO))
-            return true;
-    return false;
-}
-
-static bool saw_gpus(const struct hosts *hosts)
-{
-    for (size_t i = 0; i < hosts->count; i++)
-        if (nw_topo_count(hosts->topos[i], NW_NODE_GPU) > 0)
             return true;
     return false;
 }
@@ -343,7 +336,7 @@ static nw_rc judge(const struct nw_check_question *question, struct nw_check_gat
     NW_TRY(list_hosts(gathered, hosts));
     NW_TRY(gather_findings(gathered, hosts, &judged->advice, all));
     NW_TRY(sort_findings(all, judged));
-    NW_TRY(tell_options(hosts, gathered->rank_count > 0, &judged->not_checked));
+    NW_TRY(tell_options(hosts, question->wish, &judged->not_checked));
     NW_TRY(nw_check_rows(gathered, &judged->findings, judged->rows));
     if (question->request->model != NULL) {
         NW_TRY(nw_finding_costs(&(struct nw_finding_cost_input){.request = question->request,

@@ -21,6 +21,7 @@ struct nw_check_judged {
 struct nw_check_question {
     const struct nw_model_request *request; /* model NULL: no job */
     const struct nw_quote *quote;           /* NULL: none */
+    const struct nw_check_wish *wish;       /* what was asked for; NULL: from files */
     const char *version;
 };
 

@@ -172,9 +172,12 @@ nw_rc nw_check_station_take(struct nw_check_station *station, int tag, const cha
 {
     if (tag == NW_CHECK_STOP)
         station->stopped = true;
-    if (tag == NW_CHECK_PEERS && station->reach != NULL && !station->reach_started)
-        return start_reach(station, text);
-    return NW_OK;
+    if (tag != NW_CHECK_PEERS || station->reach == NULL || station->reach_started)
+        return NW_OK;
+    if (start_reach(station, text) == NW_OK)
+        return NW_OK;
+    nw_clear_error(); /* another version's text: nobody is tried from here */
+    return nw_mail_post(station->mail, 0, NW_CHECK_TRIES, "[]");
 }
 
 void nw_check_station_close(struct nw_check_station *station)

@@ -257,6 +257,7 @@ static int finish(struct session *session, struct nw_check_gathered *gathered)
     const struct nw_check_question question = {
         .request = &options->model,
         .quote = options->quote != NULL ? &session->quote : NULL,
+        .wish = gathered->rank_count > 0 ? &options->wish : NULL,
         .version = nw_version,
     };
     struct nw_check_judged judged;

@@ -17,7 +17,9 @@
 
 /* What comes in at once at most: every host with every address, and strangers. */
 #define GUESTS_MAX 1024
-#define MAGIC      0x6e77726561636831u /* "nwreach1" */
+/* Own connections at a time: with as many coming in they stay below 1024 descriptors. */
+#define CALLS_AT_ONCE 256
+#define MAGIC         0x6e77726561636831u /* "nwreach1" */
 
 struct greeting {
     uint64_t magic, run;
@@ -31,7 +33,8 @@ struct guest { /* a connection that came in */
 };
 
 struct call { /* an own connection */
-    int fd;   /* -1: decided */
+    int fd;   /* -1: decided, or not begun */
+    uint64_t began_ns;
     size_t received;
     bool connected;
     struct nw_reach_try *result;
@@ -46,8 +49,9 @@ struct nw_reach {
     size_t guest_count;
     struct call *calls;
     struct nw_reach_try *tries;
-    size_t call_count, waiting; /* undecided */
-    uint64_t began_ns;
+    struct nw_reach_end *ends; /* of all hosts */
+    size_t call_count, begun;
+    size_t waiting; /* undecided */
     struct pollfd *polls;
 };
 
@@ -184,7 +188,7 @@ static void decide(struct nw_reach *reach, struct call *call, nw_reach_state sta
     call->result->state = state;
     call->result->error = error;
     if (state == NW_REACH_OK)
-        call->result->took_ns = (double)(nw_now_ns() - reach->began_ns);
+        call->result->took_ns = (double)(nw_now_ns() - call->began_ns);
     if (call->fd >= 0)
         close(call->fd);
     call->fd = -1;
@@ -206,12 +210,14 @@ static void note_source(struct call *call)
                   sizeof call->result->from);
 }
 
-static void dial(struct nw_reach *reach, struct call *call, const struct nw_reach_end *end)
+static void dial(struct nw_reach *reach, struct call *call)
 {
+    const struct nw_reach_end *end = &reach->ends[call->result->to];
     struct sockaddr_storage address;
     const socklen_t length =
         make_address(end->addresses[call->result->address].ip, end->port, &address);
 
+    call->began_ns = nw_now_ns();
     call->fd =
         length > 0 ? socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0) : -1;
     if (call->fd < 0) {
@@ -284,29 +290,48 @@ static size_t count_calls(const struct nw_reach_end *ends, size_t count, size_t 
     return calls;
 }
 
+static void add_calls(struct nw_reach *reach, size_t count, size_t self)
+{
+    for (size_t to = 0; to < count; to++)
+        for (size_t i = 0; i < reach->ends[to].address_count; i++) {
+            struct call *call = &reach->calls[reach->call_count];
+
+            if (!nw_reach_is_partner(self, to, count) || reach->ends[to].port <= 0)
+                continue;
+            call->fd = -1;
+            call->result = &reach->tries[reach->call_count++];
+            *call->result = (struct nw_reach_try){.to = (int)to, .address = (int)i, .took_ns = NAN};
+        }
+    reach->waiting = reach->call_count;
+}
+
+/* As many as may be under way at a time. */
+static void dial_more(struct nw_reach *reach)
+{
+    while (reach->begun < reach->call_count) {
+        const size_t decided = reach->call_count - reach->waiting;
+
+        if (reach->begun - decided >= CALLS_AT_ONCE)
+            return;
+        dial(reach, &reach->calls[reach->begun++]);
+    }
+}
+
 nw_rc nw_reach_start(struct nw_reach *reach, const struct nw_reach_end *ends, size_t count,
                      size_t self, uint64_t run)
 {
     const size_t calls = count_calls(ends, count, self);
 
     reach->greeting = (struct greeting){.magic = MAGIC, .run = run, .host = self};
+    reach->ends = calloc(count + 1, sizeof *reach->ends);
     reach->calls = calloc(calls + 1, sizeof *reach->calls);
     reach->tries = calloc(calls + 1, sizeof *reach->tries);
     reach->polls = calloc(calls + GUESTS_MAX + 1, sizeof *reach->polls);
-    if (reach->calls == NULL || reach->tries == NULL || reach->polls == NULL)
+    if (reach->ends == NULL || reach->calls == NULL || reach->tries == NULL || reach->polls == NULL)
         return nw_fail(NW_ENOMEM, "no memory for %zu connections", calls);
-    reach->began_ns = nw_now_ns();
-    reach->waiting = calls;
-    for (size_t to = 0; to < count; to++)
-        for (size_t i = 0; i < ends[to].address_count; i++) {
-            struct call *call = &reach->calls[reach->call_count];
-
-            if (!nw_reach_is_partner(self, to, count) || ends[to].port <= 0)
-                continue;
-            call->result = &reach->tries[reach->call_count++];
-            *call->result = (struct nw_reach_try){.to = (int)to, .address = (int)i, .took_ns = NAN};
-            dial(reach, call, &ends[to]);
-        }
+    memcpy(reach->ends, ends, count * sizeof *ends);
+    add_calls(reach, count, self);
+    dial_more(reach);
     return NW_OK;
 }
 
@@ -344,12 +369,13 @@ static void serve_guests(struct nw_reach *reach, const struct pollfd *polls)
 /* Twice the limit where the connection stands and only its data is missing: a busy host. */
 static void give_up_late(struct nw_reach *reach)
 {
-    const double waited = (double)(nw_now_ns() - reach->began_ns);
+    const uint64_t now = nw_now_ns();
 
-    for (size_t i = 0; i < reach->call_count; i++) {
+    for (size_t i = 0; i < reach->begun; i++) {
         struct call *call = &reach->calls[i];
 
-        if (call->fd >= 0 && waited > NW_REACH_LIMIT_NS * (call->connected ? 2 : 1))
+        if (call->fd >= 0 &&
+            (double)(now - call->began_ns) > NW_REACH_LIMIT_NS * (call->connected ? 2 : 1))
             judge_heard(reach, call, ETIMEDOUT);
     }
 }
@@ -373,6 +399,7 @@ bool nw_reach_step(struct nw_reach *reach, int wait_ms)
         welcome(reach);
     }
     give_up_late(reach);
+    dial_more(reach);
     return reach->waiting > 0;
 }
 
@@ -392,6 +419,7 @@ void nw_reach_close(struct nw_reach *reach)
     for (size_t i = 0; i < reach->guest_count; i++)
         close(reach->guests[i].fd);
     close(reach->listener);
+    free(reach->ends);
     free(reach->calls);
     free(reach->tries);
     free(reach->polls);
