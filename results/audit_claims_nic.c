@@ -120,6 +120,13 @@ static bool shows_switches(const struct nw_topo *topo)
     return false;
 }
 
+static bool is_virtual(const struct nw_machine *machine)
+{
+    const char *hypervisor = nw_machine_text(machine, NW_FACT_VIRTUAL);
+
+    return hypervisor != NULL && strcmp(hypervisor, "none") != 0;
+}
+
 /* The topology that has the places of GPUs against NICs; NULL: none has, and why. */
 static const struct nw_topo *places_of(const struct nw_quote *quote,
                                        const struct nw_machine *machine, struct nw_opinion *opinion)
@@ -155,8 +162,8 @@ void nw_opinion_nic_per_gpu(const struct nw_quote *quote, const struct nw_machin
     const int beside = count_placed(topo, quote, NW_CLASS_PXB);
 
     /* Guests, and files made for guests, show a tree of their own. */
-    if (beside == 0 && ((topo->gaps & NW_TOPO_PARTIAL) != 0 || !shows_switches(topo) ||
-                        nw_machine_text(machine, NW_FACT_VIRTUAL) != NULL)) {
+    if (beside == 0 &&
+        ((topo->gaps & NW_TOPO_PARTIAL) != 0 || !shows_switches(topo) || is_virtual(machine))) {
         snprintf(opinion->reason, sizeof opinion->reason,
                  "no GPU and NIC share a PCIe switch here; a virtual machine hides them, so look "
                  "on the host");

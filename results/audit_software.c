@@ -1,5 +1,6 @@
 /* Claims about software and storage, from the facts of the machines' topologies and from what runs
  * say of their libraries. */
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -11,9 +12,15 @@
 
 static void judge_version(const char *found, const char *quoted, struct nw_opinion *opinion)
 {
-    if (found == NULL || found[0] == '\0')
+    if (found == NULL || (!isdigit((unsigned char)found[0]) && strcmp(found, "absent") != 0))
         return;
     snprintf(opinion->text, sizeof opinion->text, "%.100s", found);
+    if (strcmp(found, "absent") == 0) {
+        opinion->verdict = NW_AUDIT_SHORT;
+        opinion->cause = "it is not installed";
+        opinion->remedy = "ask the vendor to install the quoted version";
+        return;
+    }
     opinion->verdict = nw_version_compare(found, quoted) >= 0 ? NW_AUDIT_MET : NW_AUDIT_SHORT;
     opinion->cause = "an older version than the one quoted is installed";
     opinion->remedy = "ask the vendor to install the quoted version; containers bring their own "
@@ -42,8 +49,10 @@ void nw_opinion_cuda(const struct nw_quote *quote, const struct nw_machine *mach
 void nw_opinion_nccl(const struct nw_quote *quote, const struct nw_machine *machine,
                      struct nw_opinion *opinion)
 {
-    judge_version(or_else(nw_machine_text(machine, NW_FACT_NCCL), machine->nccl), quote->nccl,
-                  opinion);
+    const char *found = or_else(nw_machine_text(machine, NW_FACT_NCCL), machine->nccl);
+
+    judge_version(found != NULL ? found : nw_machine_text(machine, NW_FACT_PYTORCH_NCCL),
+                  quote->nccl, opinion);
 }
 
 void nw_opinion_pytorch(const struct nw_quote *quote, const struct nw_machine *machine,
@@ -96,9 +105,17 @@ void nw_opinion_scheduler(const struct nw_quote *quote, const struct nw_machine 
 {
     const char *found = nw_machine_text(machine, NW_FACT_SCHEDULER);
 
+    char client[64];
+
     if (found == NULL)
         return;
     snprintf(opinion->text, sizeof opinion->text, "%.100s", found);
+    snprintf(client, sizeof client, "%s (client installed)", quote->scheduler);
+    if (strstr(found, client) != NULL) {
+        snprintf(opinion->reason, sizeof opinion->reason,
+                 "only its client is installed: look from within a job, or on a node of it");
+        return;
+    }
     opinion->verdict = nw_has_word(found, quote->scheduler) ? NW_AUDIT_MET : NW_AUDIT_SHORT;
     opinion->cause = "the quoted scheduler was not found on the node";
     opinion->remedy = "its commands must be in the path: sinfo, kubectl, ray status";
@@ -111,12 +128,29 @@ void nw_opinion_scheduler(const struct nw_quote *quote, const struct nw_machine 
 static const struct {
     const char *quoted, *mounted;
 } file_systems[] = {
-    {"lustre", "lustre"}, {"gpfs", "gpfs"},        {"gpfs", "mmfs"},
-    {"beegfs", "beegfs"}, {"nfs", "nfs"},          {"nfs", "nfs4"},
-    {"nfs", "nfs3"},      {"ceph", "ceph"},        {"ceph", "ceph-fuse"},
-    {"weka", "wekafs"},   {"weka", "weka"},        {"glusterfs", "glusterfs"},
-    {"cpfs", "cpfs"},     {"cpfs", "aliyun-cpfs"}, {"juicefs", "juicefs"},
-    {"3fs", "3fs"},       {"3fs", "hf3fs"},        {"beegfs", "beegfs_nodev"},
+    {"lustre", "lustre"},
+    {"gpfs", "gpfs"},
+    {"gpfs", "mmfs"},
+    {"beegfs", "beegfs"},
+    {"nfs", "nfs"},
+    {"nfs", "nfs4"},
+    {"nfs", "nfs3"},
+    {"ceph", "ceph"},
+    {"ceph", "ceph-fuse"},
+    {"weka", "wekafs"},
+    {"weka", "weka"},
+    {"glusterfs", "glusterfs"},
+    {"cpfs", "cpfs"},
+    {"cpfs", "aliyun-cpfs"},
+    {"juicefs", "juicefs"},
+    {"yrfs", "yrfs"},
+    {"panfs", "panfs"},
+    {"daos", "dfuse"},
+    {"daos", "daos"},
+    {"beegfs", "fhgfs"},
+    {"3fs", "3fs"},
+    {"3fs", "hf3fs"},
+    {"beegfs", "beegfs_nodev"},
 };
 
 static bool is_mounted(const char *found, const char *quoted)

@@ -9,9 +9,11 @@ static const char *const nvlink_ways[] = {"one-way", "bidirectional", NULL};
 static const char *const network_kinds[] = {"infiniband", "roce",     "ethernet", "efa",
                                             "cxi",        "omnipath", "iwarp",    NULL};
 
-static const char *const file_systems[] = {"lustre",    "gpfs", "beegfs",  "nfs", "ceph", "weka",
-                                           "glusterfs", "cpfs", "juicefs", "3fs", NULL};
-static const char *const schedulers[] = {"slurm", "kubernetes", "ray", "pbs", "lsf", NULL};
+static const char *const file_systems[] = {"lustre", "gpfs",      "beegfs", "nfs",     "ceph",
+                                           "weka",   "glusterfs", "cpfs",   "juicefs", "yrfs",
+                                           "panfs",  "daos",      "3fs",    NULL};
+static const char *const schedulers[] = {"slurm", "kubernetes", "ray",      "pbs", "lsf",
+                                         "sge",   "flux",       "htcondor", NULL};
 
 #define FIELD(member) .offset = offsetof(struct nw_quote, member)
 #define TEXT(member)                                                                               \
