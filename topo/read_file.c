@@ -96,6 +96,8 @@ const struct nw_topo_format nw_topo_formats[] = {
     {"nccl-topology", "NCCL's topology file (NCCL_TOPO_DUMP_FILE)", nw_nccl_xml_recognise,
      nw_nccl_xml_read},
     {"hwloc", "hwloc XML of version 1, 2 or 3 (lstopo FILE.xml)", is_xml, read_xml},
+    {"nvidia-smi-several", "several outputs of nvidia-smi in one file", nw_is_smi_several,
+     nw_read_smi_several},
     {"nvidia-smi-topo", "nvidia-smi topo -m, -mp, -p2p", nw_is_smi_topo, nw_read_smi_topo},
     {"nvidia-smi-q", "nvidia-smi -q", nw_is_smi_query, nw_read_smi_query},
     {"nvidia-smi-nvlink", "nvidia-smi nvlink -s, -e", nw_is_nvlink, nw_read_nvlink},

@@ -91,13 +91,19 @@ nw_rc nw_smi_refuse_foreign(const char *data, size_t length, const char *what);
 bool nw_is_smi_message(const char *data, size_t length); /* nvidia-smi could not do it */
 nw_rc nw_smi_refuse_message(const char *data, size_t length, const char *what);
 
+/* Narrower than the recognisers of the rows below: the matrix, the table, columns with names. */
+bool nw_is_smi_matrix(const char *data, size_t length);
+bool nw_is_smi_grid(const char *data, size_t length);
+bool nw_is_smi_columns(const char *data, size_t length);
+
 /* The rows of nw_topo_formats. */
 #define NW_SMI_READER(name)                                                                        \
     bool nw_is_##name(const char *data, size_t length);                                            \
     nw_rc nw_read_##name(const char *data, size_t length, const char *what,                        \
                          struct nw_topo **topo_out)
 NW_SMI_READER(smi_xml);
-NW_SMI_READER(smi_topo); /* and the tools of other vendors, which it refuses */
+NW_SMI_READER(smi_several); /* two and more of the following in one file */
+NW_SMI_READER(smi_topo);    /* and the tools of other vendors, which it refuses */
 NW_SMI_READER(smi_query);
 NW_SMI_READER(nvlink);
 NW_SMI_READER(smi_table); /* and the messages of any nvidia-smi; the last row therefore */

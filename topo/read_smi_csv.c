@@ -15,7 +15,8 @@ struct csv {
     const char *units[MAX_CELLS]; /* inside `names`; "": none */
     size_t count;
     bool from_command; /* the names; a header may follow yet */
-    int elided, refused;
+    bool apart;        /* a blank line came behind the rows: other text may follow */
+    int elided;
 };
 
 /* Names that only a query has, one of which every useful query has. */
@@ -168,6 +169,20 @@ bool nw_is_smi_csv(const char *data, size_t length)
     return found;
 }
 
+bool nw_is_smi_columns(const char *data, size_t length)
+{
+    struct nw_text text;
+    bool found = false;
+
+    if (nw_text_open(&text, data, length, "") != NW_OK)
+        return false;
+    while (!found && nw_text_next(&text))
+        found = strchr(text.line, ',') != NULL && is_header(text.line);
+    nw_text_close(&text);
+    nw_clear_error();
+    return found;
+}
+
 static void free_names(struct csv *csv)
 {
     for (size_t i = 0; i < csv->count; i++)
@@ -214,13 +229,13 @@ static nw_rc take_row(struct csv *csv)
     if (strchr(csv->text->line, ',') == NULL && csv->count > 1)
         return NW_OK; /* a prompt, a heading */
     count = split(csv->text->line, cells, MAX_CELLS);
-    if (count != csv->count) {
-        csv->refused++;
+    if (count != csv->count && csv->apart)
+        return NW_OK;
+    if (count != csv->count)
         return nw_findings_add(&csv->smi->topo->findings, NW_FINDING_WARN, "row-refused",
                                csv->smi->what, "give the whole output",
                                "line %d has %zu values, the line of names has %zu: left out",
                                csv->text->number, count, csv->count);
-    }
     NW_TRY(nw_smi_begin_gpu(csv->smi, NULL));
     for (size_t i = 0; i < count; i++)
         NW_TRY(take_cell(csv, i, cells[i]));
@@ -232,6 +247,7 @@ static nw_rc take_line(struct csv *csv)
     char *line = csv->text->line, *fields;
     bool message;
 
+    csv->apart |= nw_text_blank(line) && nw_topo_count(csv->smi->topo, NW_NODE_GPU) > 0;
     if (nw_text_blank(line) || nw_text_starts(line, "#"))
         return NW_OK;
     if (nw_text_elision(line)) {

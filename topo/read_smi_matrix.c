@@ -223,6 +223,14 @@ static const char *fabric_of(const char *name)
     return "";
 }
 
+static const char *cut_name(const struct nw_smi_matrix *matrix)
+{
+    for (size_t i = 0; i < matrix->count; i++)
+        if (matrix->columns[i].number < 0 && is_twice(matrix, i))
+            return matrix->columns[i].label;
+    return "";
+}
+
 static nw_rc name_nics(struct nw_smi_matrix *matrix)
 {
     struct nw_topo *topo = matrix->smi->topo;
@@ -245,7 +253,7 @@ static nw_rc name_nics(struct nw_smi_matrix *matrix)
             snprintf(node->name, sizeof node->name, "nic%d", place);
         else
             snprintf(node->name, sizeof node->name, "%s", column->label);
-        if (!numbered)
+        if (!numbered && !cut)
             snprintf(node->os_names, sizeof node->os_names, "%s", column->label);
         snprintf(node->fabric, sizeof node->fabric, "%s",
                  fabric_of(column->real[0] != '\0' ? column->real : column->label));
@@ -255,8 +263,9 @@ static nw_rc name_nics(struct nw_smi_matrix *matrix)
         return NW_OK;
     return nw_findings_add(&topo->findings, NW_FINDING_INFO, "nic-names-cut", matrix->smi->what,
                            "an ibv_devinfo of the machine has the names",
-                           "the driver cut the NICs' names to equal ones: they are called nic0, "
-                           "nic1, … by their place");
+                           "the driver cut the NICs' names to equal ones (\"%s\"): they are called "
+                           "nic0, nic1, … by their place",
+                           cut_name(matrix));
 }
 
 /* --- pairs --- */

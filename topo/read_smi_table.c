@@ -18,7 +18,7 @@ struct table {
     bool elided;
 };
 
-static bool is_table(const char *data, size_t length)
+bool nw_is_smi_grid(const char *data, size_t length)
 {
     return nw_text_has(data, length, 0, "NVIDIA-SMI ") &&
            nw_text_has(data, length, 0, "Volatile Uncorr. ECC");
@@ -26,7 +26,7 @@ static bool is_table(const char *data, size_t length)
 
 bool nw_is_smi_table(const char *data, size_t length)
 {
-    return is_table(data, length) || nw_is_smi_message(data, length);
+    return nw_is_smi_grid(data, length) || nw_is_smi_message(data, length);
 }
 
 static size_t split(char *line, char **cells)
@@ -260,7 +260,7 @@ nw_rc nw_read_smi_table(const char *data, size_t length, const char *what,
     struct table table = {.smi = &smi, .text = &text};
     nw_rc rc;
 
-    if (!is_table(data, length))
+    if (!nw_is_smi_grid(data, length))
         NW_TRY(nw_smi_refuse_message(data, length, what));
     NW_TRY(nw_text_open(&text, data, length, what));
     rc = nw_smi_open(&smi, what, "nvidia-smi");

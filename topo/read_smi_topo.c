@@ -84,11 +84,14 @@ static bool is_header(const char *line)
 
 bool nw_is_smi_topo(const char *data, size_t length)
 {
+    return nw_is_smi_foreign(data, length) || nw_is_smi_matrix(data, length);
+}
+
+bool nw_is_smi_matrix(const char *data, size_t length)
+{
     struct nw_text text;
     bool found = false;
 
-    if (nw_is_smi_foreign(data, length))
-        return true;
     if (!nw_text_has(data, length, 0, "GPU") || nw_text_open(&text, data, length, "") != NW_OK)
         return false;
     while (!found && nw_text_next(&text))

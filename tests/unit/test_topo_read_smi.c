@@ -91,10 +91,11 @@ Test(topo_read_smi, matrices_of_the_field)
         {"ndmv4-truncated-dup-nic-names.txt",
          "gpus 8; nics 8; pairs NV12:28 NODE:20 SYS:72; pair gpu0 nic0 NODE; pair gpu0 nic4 NODE; "
          "pair gpu2 nic1 NODE; pair gpu2 nic5 NODE; pair gpu7 nic3 NODE; pair gpu7 nic7 NODE; "
-         "pair gpu0 nic1 SYS; pair nic0 nic4 NODE; pair nic3 nic7 NODE; os nic7 mlx5_ib; "
+         "pair gpu0 nic1 SYS; pair nic0 nic4 NODE; pair nic3 nic7 NODE; os nic7 ; says "
+         "\"mlx5_ib\"; "
          "fabric nic0 infiniband; numa gpu0 1; numa gpu4 3; finding nic-names-cut; findings 1"},
         {"ndv4-an0-dup-nic-names.txt",
-         "gpus 8; nics 9; pairs NV12:28 NODE:24 SYS:84; fabric nic0 ethernet; os nic0 mlx5_an; "
+         "gpus 8; nics 9; pairs NV12:28 NODE:24 SYS:84; fabric nic0 ethernet; os nic0 ; "
          "fabric nic1 infiniband; pair gpu2 nic0 NODE; pair gpu0 nic0 SYS; pair gpu0 nic1 NODE; "
          "pair gpu0 nic5 NODE; pair nic0 nic2 NODE; pair nic0 nic6 NODE; finding nic-names-cut"},
         {"nvlink8-h800-9nic-head.txt",

@@ -278,6 +278,34 @@ Test(topo_read_smi_forms, xml)
     check(rows, sizeof rows / sizeof *rows);
 }
 
+Test(topo_read_smi_forms, several_outputs_in_one_file)
+{
+    static const struct row rows[] = {
+        {"$ nvidia-smi\n" TABLE
+         "|   0  Tesla T4            Off  | 00000000:4E:00.0 Off |                    3 |\n"
+         "| N/A   35C    P8    26W / 70W  |     55MiB / 15360MiB |      0%      Default |\n"
+         "+-------------------------------+----------------------+----------------------+\n"
+         "|   1  Tesla T4            Off  | 00000000:5E:00.0 Off |                    0 |\n"
+         "| N/A   35C    P8    26W / 70W  |     55MiB / 15360MiB |      0%      Default |\n"
+         "+-------------------------------+----------------------+----------------------+\n"
+         "$ nvidia-smi topo -m\n\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\t X "
+         "\tSYS\t0-7,16-23\t0\nGPU1\tSYS\t X \t8-15\t1\n\n"
+         "$ nvidia-smi --query-gpu=index,name,clocks.max.sm --format=csv\nindex, name, "
+         "clocks.max.sm [MHz]\n0, Tesla T4, 1590 MHz\n1, Tesla T4, 1590 MHz\n",
+         "gpus 2; pair gpu0 gpu1 SYS; numa gpu1 1; memory gpu0 15360; pci gpu1 0000:5e:00.0; "
+         "fact gpu0 ecc_uncorrected_count 3; fact gpu1 sm_max_clock_hz 1590 MHz; findings 0"},
+        {"GPU 0: NVIDIA L4 (UUID: GPU-1234abcd-0000-0000-0000-000000000001)\nGPU 1: NVIDIA L4 "
+         "(UUID: "
+         "GPU-1234abcd-0000-0000-0000-000000000002)\n\tGPU0\tGPU1\nGPU0\t X \tPHB\nGPU1\tPHB\t X "
+         "\n",
+         "gpus 2; model gpu1 NVIDIA L4; pair gpu0 gpu1 PHB; findings 0"},
+        {"GPU 0: NVIDIA L4 (UUID: GPU-1234abcd-0000-0000-0000-000000000001)\nGPU0\t X \tPHB\n",
+         "gpus 1; model gpu0 NVIDIA L4; finding part-refused; says line of names"},
+    };
+
+    check(rows, sizeof rows / sizeof *rows);
+}
+
 /* Cut anywhere, a file of each kind is read or refused, and what is read can be handed on. */
 Test(topo_read_smi_forms, every_cut_is_read_or_refused, .timeout = 110)
 {
