@@ -304,6 +304,8 @@ nw_rc nw_read_lspci(const char *data, size_t length, const char *what, struct nw
     NW_TRY(nw_text_open(&text, data, length, what));
     rc = read_lines(&text, &lspci);
     nw_text_close(&text);
+    if (rc == NW_OK && lspci.count == 0)
+        rc = nw_fail(NW_EUSAGE, "%s: no line of lspci in it; give the output of lspci -vvv", what);
     if (rc == NW_OK)
         rc = nw_lspci_build(&lspci, what, topo_out);
     free(lspci.devices);

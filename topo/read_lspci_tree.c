@@ -293,7 +293,6 @@ static nw_rc finish(struct building *building, const char *what, struct nw_topo 
     snprintf(topo->source, sizeof topo->source, "%s", what);
     topo->sources = NW_SOURCE_LSPCI;
     topo->gaps = NW_TOPO_PARTIAL;
-    topo->numa_count = 0; /* those that devices name, not those there are */
     NW_TRY(add_missing(building, topo));
     for (size_t i = 0; i < building->lspci->count; i++)
         NW_TRY(set_facts(building->lspci, i, topo));

@@ -223,7 +223,7 @@ static nw_rc set_link(const struct nw_files *files, const struct device *device,
 static nw_rc add_node(const struct nw_files *files, const struct device *device,
                       struct nw_topo *topo)
 {
-    const unsigned int class_id = read_hex(files, device, "class") >> 8;
+    const unsigned int class_id = read_hex(files, device, "class") >> 8 & 0xffff;
     char name[64], text[32], beside[64];
     const nw_node_kind kind = kind_of(files, device, class_id, name);
     const int gpus = nw_topo_count(topo, NW_NODE_GPU);
@@ -242,8 +242,8 @@ static nw_rc add_node(const struct nw_files *files, const struct device *device,
         snprintf(node->os_names, sizeof node->os_names, "%.40s %.40s", name, beside);
     memcpy(node->pci, device->pci, sizeof node->pci);
     node->pci_class = class_id;
-    node->pci_vendor = read_hex(files, device, "vendor");
-    node->pci_device = read_hex(files, device, "device");
+    node->pci_vendor = read_hex(files, device, "vendor") & 0xffff;
+    node->pci_device = read_hex(files, device, "device") & 0xffff;
     if (read_of(files, device, "numa_node", text, sizeof text) && sscanf(text, "%4d", &numa) == 1 &&
         numa >= 0)
         node->numa = numa;

@@ -4,6 +4,7 @@
 #define NW_TESTS_FUZZ_TOPO_READER_H
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "topo/topo.h"
@@ -19,8 +20,10 @@ static inline void check_topo(struct nw_topo *topo)
     for (size_t i = 0; i < topo->gid_count; i++)
         if (topo->nodes[topo->gids[i].port].kind != NW_NODE_PORT)
             abort();
-    if (nw_topo_to_json(topo, &json) != NW_OK || nw_topo_from_json(json, "again", &copy) != NW_OK)
+    if (nw_topo_to_json(topo, &json) != NW_OK || nw_topo_from_json(json, "again", &copy) != NW_OK) {
+        fprintf(stderr, "%s\n", nw_last_error()->text);
         abort();
+    }
     json_decref(json);
     nw_topo_free(copy);
     nw_topo_free(topo);

@@ -12,6 +12,21 @@
 #include "base/io.h"
 #include "topo/topo.h"
 
+/* What was read survives topo --save. */
+static inline void expect_round_trip(const struct nw_topo *topo, const char *what)
+{
+    struct nw_topo *copy = NULL;
+    json_t *json = NULL;
+
+    cr_expect_eq(nw_topo_to_json(topo, &json), NW_OK, "%s", what);
+    cr_assert_eq(nw_topo_from_json(json, "copy", &copy), NW_OK, "%s: %s", what,
+                 nw_last_error()->text);
+    cr_expect_eq(copy->fact_count, topo->fact_count, "%s", what);
+    cr_expect_eq(copy->gid_count, topo->gid_count, "%s", what);
+    json_decref(json);
+    nw_topo_free(copy);
+}
+
 /* "ibstat/x.txt" of tests/field. */
 static inline char *field_data(const char *name, size_t *length_out)
 {
@@ -32,6 +47,7 @@ static inline struct nw_topo *field_topo(const char *name)
     cr_assert_eq(nw_topo_read_data(data, length, name, &topo), NW_OK, "%s: %s", name,
                  nw_last_error()->text);
     free(data);
+    expect_round_trip(topo, name);
     return topo;
 }
 
@@ -41,6 +57,7 @@ static inline struct nw_topo *text_topo(const char *text)
 
     cr_assert_eq(nw_topo_read_data(text, strlen(text), "text", &topo), NW_OK, "%s",
                  nw_last_error()->text);
+    expect_round_trip(topo, text);
     return topo;
 }
 
