@@ -26,7 +26,7 @@
 #define DEFAULT_MAX_BYTES (UINT64_C(1) << 30)
 #define FREE_SHARE        0.05 /* of the free space, at most */
 #define FILE_SHARE        0.75 /* of the bytes; the rest is overwritten at random places */
-#define GRACE_S           3.0  /* for opening, closing, the last calls under way */
+#define GRACE_S           4.0  /* fio late, our own loop after it; the last calls under way */
 
 static const struct nw_disk_calls system_calls;
 
@@ -163,6 +163,15 @@ static bool suits_fio(const struct nw_disk_plan *plan)
            plan->file_bytes >= 3 * (uint64_t)plan->threads * NW_DISK_BLOCK;
 }
 
+/* What was written already is no longer to be written, in whole blocks; a quarter stays. */
+static uint64_t within_file(const struct nw_disk_plan *plan, uint64_t written_bytes)
+{
+    const uint64_t most = plan->file_bytes / 4 * 3;
+    const uint64_t taken = written_bytes < most ? written_bytes : most;
+
+    return (taken + NW_DISK_BLOCK - 1) / NW_DISK_BLOCK * NW_DISK_BLOCK;
+}
+
 static nw_rc run_tool(struct nw_disk_plan *plan, const struct nw_disk_wish *wish, bool fio,
                       struct nw_disk_result *result)
 {
@@ -171,10 +180,11 @@ static nw_rc run_tool(struct nw_disk_plan *plan, const struct nw_disk_wish *wish
 
     if (fio && (wish->tool == NW_DISK_FIO || suits_fio(plan))) {
         rc = nw_disk_fio(plan, wish->fio, result);
-        if (rc != NW_ELIB || wish->tool == NW_DISK_FIO)
+        if ((rc != NW_ELIB && rc != NW_ENOTSUP) || wish->tool == NW_DISK_FIO)
             return rc;
-        nw_clear_error(); /* fio cannot work here: then we do */
+        nw_clear_error(); /* fio cannot work here, or not on so slow a disk: then we do */
         plan->budget_s = fmax(plan->budget_s - (double)(nw_now_ns() - start) * 1e-9, 0.4);
+        plan->file_bytes -= within_file(plan, result->written_bytes);
     }
     snprintf(result->tool, sizeof result->tool, "own loop");
     return nw_disk_own(plan, result);

@@ -11,10 +11,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/command.h"
 #include "bench/disk_parts.h"
 
-enum { REPEATS = 3, MAX_ARGUMENTS = 256, MAX_TEXT = 96, MAX_OUTPUT = 4 << 20 };
+enum {
+    REPEATS = 3,
+    MAX_ARGUMENTS = 256,
+    MAX_TEXT = 96,
+    MAX_OUTPUT = 4 << 20,
+    LEAST_BYTES = 64 << 20
+};
 
 /* Parts of the budget: each repeat of write, of read, of the random ones. Reading back what was
  * written takes about as long as writing it: 3 (2 x 0.07 + 0.07 + 2 x 0.06) = 0.99. */
@@ -22,6 +29,8 @@ enum { REPEATS = 3, MAX_ARGUMENTS = 256, MAX_TEXT = 96, MAX_OUTPUT = 4 << 20 };
 #define READ_SHARE   0.07
 #define RANDOM_SHARE 0.06
 #define START_S      2.2 /* of two starts of fio and the ends of its twelve groups */
+#define WRITE_LIMIT  0.6 /* of the time, then the first run is killed */
+#define LATE_S       1.5 /* that the second may be late */
 
 struct arguments {
     char text[MAX_ARGUMENTS][MAX_TEXT];
@@ -79,16 +88,18 @@ static json_t *find_json(const char *output)
     return at != NULL ? json_loads(at, 0, NULL) : NULL;
 }
 
-/* NW_ELIB: fio itself could not work. */
+/* NW_ELIB: fio itself could not work, or did not keep to its time. */
 static nw_rc run(const struct arguments *arguments, double limit_s, json_t **jobs_out)
 {
+    const struct nw_command command = {
+        .arguments = arguments->list, .limit_s = limit_s, .output_max = MAX_OUTPUT};
     struct nw_command_result result;
+    const nw_rc rc = nw_command_run(&command, &result);
     json_t *root, *jobs;
 
-    NW_TRY(nw_command_run(&(struct nw_command){.arguments = arguments->list,
-                                               .limit_s = limit_s,
-                                               .output_max = MAX_OUTPUT},
-                          &result));
+    if (rc == NW_ETIMEOUT)
+        return nw_fail(NW_ELIB, "%s: no end after %.3g s", arguments->list[0], limit_s);
+    NW_TRY(rc);
     root = find_json(result.output);
     jobs = json_incref(json_object_get(root, "jobs"));
     json_decref(root);
@@ -209,7 +220,7 @@ static nw_rc write_file(const struct nw_disk_plan *plan, const char *program, do
         add(arguments, "--size=%llu", (unsigned long long)part);
         add(arguments, "--runtime=%.0fms", fmax(budget_s * WRITE_SHARE * 1e3, 20));
     }
-    rc = run(arguments, plan->budget_s + 1, &jobs);
+    rc = run(arguments, plan->budget_s * WRITE_LIMIT, &jobs);
     free(arguments);
     NW_TRY(rc);
     rc = check_errors(jobs, result, fine);
@@ -281,7 +292,7 @@ static nw_rc take_kinds(const json_t *jobs, struct nw_disk_result *result)
 }
 
 static nw_rc read_file(const struct nw_disk_plan *plan, const char *program, double budget_s,
-                       const struct region *region, struct nw_disk_result *result)
+                       double limit_s, const struct region *region, struct nw_disk_result *result)
 {
     struct arguments *arguments = calloc(1, sizeof *arguments);
     bool fine;
@@ -296,7 +307,7 @@ static nw_rc read_file(const struct nw_disk_plan *plan, const char *program, dou
     for (size_t kind = 0; kind < KIND_COUNT; kind++)
         for (int repeat = 0; repeat < REPEATS; repeat++)
             add_kind(arguments, plan, kind, repeat, budget_s, region);
-    rc = run(arguments, plan->budget_s + 1, &jobs);
+    rc = run(arguments, limit_s, &jobs);
     free(arguments);
     NW_TRY(rc);
     rc = check_errors(jobs, result, &fine);
@@ -310,6 +321,8 @@ nw_rc nw_disk_fio(const struct nw_disk_plan *plan, const char *program,
                   struct nw_disk_result *result)
 {
     const double budget_s = fmax(plan->budget_s - START_S, 0.3);
+    const uint64_t start = nw_now_ns();
+    double left_s;
     struct region region = {0};
     bool fine;
 
@@ -317,9 +330,16 @@ nw_rc nw_disk_fio(const struct nw_disk_plan *plan, const char *program,
         return nw_fail(NW_EIO, "%s: cannot make a file of %llu bytes: %s", result->place.path,
                        (unsigned long long)plan->file_bytes, strerror(errno));
     NW_TRY(write_file(plan, program, budget_s, result, &region, &fine));
-    if (!fine || region.bytes == 0)
+    if (!fine)
         return NW_OK;
-    NW_TRY(read_file(plan, program, budget_s, &region, result));
+    if (result->file_bytes < LEAST_BYTES && !region.whole)
+        return nw_fail(
+            NW_ENOTSUP,
+            "%s: fio wrote too little in its time for reading it to tell something; give "
+            "more time",
+            result->place.path);
+    left_s = plan->budget_s - (double)(nw_now_ns() - start) * 1e-9;
+    NW_TRY(read_file(plan, program, budget_s, fmax(left_s, 0) + LATE_S, &region, result));
     for (int i = 0; i < NW_DISK_RATE_COUNT; i++)
         result->steady[i] = nw_stats_rel_half_interval(&result->rates[i]) <= plan->stop_rel;
     return NW_OK;

@@ -25,6 +25,7 @@ enum {
     STAMP_BYTES = 16,
     CHECKED_AGAIN = 16, /* random writes of a thread that are read back */
 };
+#define CHECK_NS       300e6 /* at most, for that: hard disks read some 100 places a second */
 #define SAMPLE_NS      20e6
 #define SAMPLE_MOST_NS 400e6 /* of a slow disk */
 
@@ -207,14 +208,17 @@ static bool write_sector(struct worker *worker)
 static void check_overwritten(struct worker *worker, uint64_t start, uint64_t calls)
 {
     const uint64_t skipped = calls > CHECKED_AGAIN ? calls - CHECKED_AGAIN : 0;
+    const uint64_t begin = nw_now_ns();
 
     worker->random = start;
     for (uint64_t call = 0; call < calls; call++) {
         const uint64_t at = random_sector(worker);
 
-        if (call >= skipped &&
-            (!read_all(worker->work, worker->data, NW_DISK_SECTOR, at) ||
-             !check(worker->work, worker->data, NW_DISK_SECTOR, at, OVERWRITING)))
+        if (call < skipped)
+            continue;
+        if (!read_all(worker->work, worker->data, NW_DISK_SECTOR, at) ||
+            !check(worker->work, worker->data, NW_DISK_SECTOR, at, OVERWRITING) ||
+            (double)(nw_now_ns() - begin) > CHECK_NS)
             return;
     }
 }
@@ -293,10 +297,11 @@ static bool is_steady(const double *rates, size_t count, double stop_rel)
            nw_stats_rel_half_interval(&stats) <= stop_rel;
 }
 
-/* Rates of calls until the phase ends; how many. The threads' first interval is their start. */
-static size_t follow(struct work *work, int threads, double budget_ns, double *rates, bool *steady)
+/* Rates of calls until the phase ends; how many. `begin` is before the threads' start, which the
+ * first interval holds: it only counts where the phase is over with it. */
+static size_t follow(struct work *work, uint64_t begin, int threads, double budget_ns,
+                     double *rates, bool *steady)
 {
-    const uint64_t begin = nw_now_ns();
     uint64_t since = begin, before = 0;
     size_t count = 0;
     bool first = true, ended = false;
@@ -368,9 +373,11 @@ static nw_rc run_phase(struct work *work, nw_disk_rate_id phase, double budget_s
     atomic_store(&work->done, 0);
     atomic_store(&work->stop, false);
     atomic_store(&work->finished, false);
+    const uint64_t begin = nw_now_ns();
+
     rc = start_workers(work, workers, threads);
     if (rc == NW_OK)
-        count = follow(work, threads, budget_s * 1e9, rates, &steady);
+        count = follow(work, begin, threads, budget_s * 1e9, rates, &steady);
     stop_workers(work, workers, threads);
     free(workers);
     NW_TRY(rc);
@@ -435,7 +442,7 @@ nw_rc nw_disk_own(const struct nw_disk_plan *plan, struct nw_disk_result *result
     atomic_store(&work.wrong_at, -1);
     rc = run_phases(&work, result);
     result->file_bytes = work.filled_bytes;
-    result->written_bytes = atomic_load(&work.written);
+    result->written_bytes += atomic_load(&work.written);
     free(base);
     return rc;
 }
