@@ -17,12 +17,23 @@ static int device_of(const struct nw_topo *topo, int node)
 
 /* --- NVLink --- */
 
+/* A driver reports the signal (25.781 GB/s on V100, 26.562 on H100 and H200, 53.125 on B200), of
+ * which the product's figure is the payload. */
+static double payload_of(double told)
+{
+    static const double pairs[][2] = {{25.781e9, 25e9}, {26.562e9, 25e9}, {53.125e9, 50e9}};
+
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (fabs(told / pairs[i][0] - 1) < 0.005)
+            return pairs[i][1];
+    return told;
+}
+
 /* One link: the product's rate, or the driver's where the product is unknown or the link runs
- * clearly slower. (A driver reports 26.6 GB/s for a link of 25 GB/s: the signal, not the payload.)
- */
+ * clearly slower. */
 static double nvlink_rate(const struct nw_topo *topo, int gpu)
 {
-    const double told = nw_topo_number(topo, gpu, NW_FACT_NVLINK_RATE);
+    const double told = payload_of(nw_topo_number(topo, gpu, NW_FACT_NVLINK_RATE));
     const double product = nw_nvlink_bytes_per_s_of(topo->nodes[gpu].model,
                                                     nw_topo_number(topo, gpu, NW_FACT_CAPABILITY));
 

@@ -162,8 +162,7 @@ static void print_c2c(const struct writing *writing, int gpu, int depth)
         if (link->kind != NW_LINK_C2C || (link->a != gpu && link->b != gpu) ||
             link->lane_count == 0)
             continue;
-        indent(writing, depth);
-        fprintf(writing->stream, "<c2c bw=\"%.0f\" count=\"%d\"/>\n",
+        fprintf(writing->stream, "%*s<c2c bw=\"%.0f\" count=\"%d\"/>\n", 2 * depth, "",
                 link->bytes_per_s / 1e6 / link->lane_count, link->lane_count);
     }
 }
@@ -230,10 +229,7 @@ static void print_gpu(struct writing *writing, int gpu, int depth)
     print_nvlink(writing, gpu, depth + 2);
     print_peers(writing, gpu, depth + 2, NW_LINK_XGMI, "xgmi");
     print_c2c(writing, gpu, depth + 2);
-    indent(writing, depth + 1);
-    fputs("</gpu>\n", writing->stream);
-    indent(writing, depth);
-    fputs("</pci>\n", writing->stream);
+    fprintf(writing->stream, "%*s</gpu>\n%*s</pci>\n", 2 * depth + 2, "", 2 * depth, "");
 }
 
 /* --- NICs --- */

@@ -157,6 +157,32 @@ Test(ceiling, inactive_links_carry_nothing)
     nw_topo_free(topo);
 }
 
+/* What the driver reports of a link is its signal; a link that is slow is slow. */
+Test(ceiling, a_driver_s_rate_is_the_signal)
+{
+    static const struct {
+        const char *model;
+        double told, pair; /* GB/s */
+    } rows[] = {
+        {"", 26.562, 450}, {"NVIDIA H200", 26.562, 450}, {"", 25.781, 450},
+        {"", 53.125, 900}, {"NVIDIA H200", 12.5, 225},   {"", 20, 360},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct nw_topo *topo = read_one("field/topom/h100x8-spaces-book.txt");
+        const int gpu = named(topo, "gpu0");
+        struct nw_ceiling pair;
+
+        snprintf(topo->nodes[gpu].model, sizeof topo->nodes[gpu].model, "%s", rows[i].model);
+        cr_assert_eq(nw_topo_set_number(topo, gpu, NW_FACT_NVLINK_RATE, rows[i].told * 1e9, "t"),
+                     NW_OK);
+        nw_ceiling_pair(topo, gpu, named(topo, "gpu5"), &pair);
+        cr_expect_float_eq(pair.bytes_per_s, rows[i].pair * 1e9, 1, "row %zu: %g", i,
+                           pair.bytes_per_s);
+        nw_topo_free(topo);
+    }
+}
+
 /* --- the node's network --- */
 
 struct nic {
