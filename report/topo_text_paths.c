@@ -176,6 +176,7 @@ static bool same_group(const struct group *group, const char *cell, bool nic,
     const double x = group->ceiling.bytes_per_s, y = ceiling->bytes_per_s;
 
     return strcmp(group->cell, cell) == 0 && group->nic == nic &&
+           isnan(group->ceiling.socket_bytes_per_s) == isnan(ceiling->socket_bytes_per_s) &&
            (x == y || (isnan(x) && isnan(y)));
 }
 
