@@ -154,23 +154,46 @@ static nw_rc judge_reach(const struct nw_check_gathered *gathered, struct nw_fin
     return rc;
 }
 
+/* One rank on a host of several GPUs is there to read it, as one without mpirun is: where it runs
+ * says nothing of the job. */
+static bool is_of_job(const struct nw_check_gathered *gathered, const struct nw_rank_place *place)
+{
+    const struct nw_check_host *host = &gathered->hosts[place->host];
+
+    return host->rank_count > 1 || (gathered->rank_count > 1 && host->topo != NULL &&
+                                    nw_topo_count(host->topo, NW_NODE_GPU) < 2);
+}
+
+static size_t count_of_job(const struct nw_check_gathered *gathered)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < gathered->place_count; i++)
+        count += is_of_job(gathered, &gathered->places[i]);
+    return count;
+}
+
 static nw_rc judge_places(const struct nw_check_gathered *gathered,
                           struct nw_rank_place_advice *advice, struct nw_findings *findings)
 {
     struct nw_topo **topos = calloc(gathered->host_count + 1, sizeof *topos);
-    const struct nw_rank_place_input input = {.hosts = topos,
-                                              .host_count = gathered->host_count,
-                                              .places = gathered->places,
-                                              .place_count = gathered->place_count};
-    nw_rc rc =
-        topos != NULL ? NW_OK : nw_fail(NW_ENOMEM, "no memory for %zu hosts", gathered->host_count);
+    struct nw_rank_place *places = calloc(gathered->place_count + 1, sizeof *places);
+    struct nw_rank_place_input input = {
+        .hosts = topos, .host_count = gathered->host_count, .places = places};
+    nw_rc rc = topos != NULL && places != NULL
+                   ? NW_OK
+                   : nw_fail(NW_ENOMEM, "no memory for %zu hosts", gathered->host_count);
 
     for (size_t i = 0; rc == NW_OK && i < gathered->host_count; i++)
         topos[i] = gathered->hosts[i].topo;
+    for (size_t i = 0; rc == NW_OK && i < gathered->place_count; i++)
+        if (is_of_job(gathered, &gathered->places[i]))
+            places[input.place_count++] = gathered->places[i];
     if (rc == NW_OK)
         rc = nw_rank_place_advise(&input, advice);
     if (rc == NW_OK)
         rc = nw_rank_place_judge(&input, advice, findings);
+    free(places);
     free(topos);
     return rc;
 }
@@ -242,13 +265,20 @@ static bool saw_gpus(const struct hosts *hosts)
 
 /* What an option would have added. */
 static nw_rc tell_options(const struct hosts *hosts, const struct nw_check_wish *wish,
-                          struct nw_findings *not_checked)
+                          size_t judged_ranks, struct nw_findings *not_checked)
 {
-    char text[256];
+    char text[320];
 
     if (wish == NULL)
-        return NW_OK;
-    snprintf(text, sizeof text, "%s%s%s",
+        return hosts->count < 2
+                   ? NW_OK
+                   : nw_findings_add(not_checked, NW_FINDING_INFO, "not-checked", "", NULL,
+                                     "from files nobody can tell whether the hosts reach each "
+                                     "other and where ranks run (mpirun … nodeworth check)");
+    snprintf(text, sizeof text, "%s%s%s%s",
+             saw_gpus(hosts) && judged_ranks == 0
+                 ? ", where the job's ranks run (mpirun, one rank a GPU)"
+                 : "",
              saw_gpus(hosts) && !wish->load ? ", speed of the GPUs' PCIe links under load (--load)"
                                             : "",
              wish->disk == NULL ? ", storage of the training data (--disk DIR)" : "",
@@ -336,7 +366,7 @@ static nw_rc judge(const struct nw_check_question *question, struct nw_check_gat
     NW_TRY(list_hosts(gathered, hosts));
     NW_TRY(gather_findings(gathered, hosts, &judged->advice, all));
     NW_TRY(sort_findings(all, judged));
-    NW_TRY(tell_options(hosts, question->wish, &judged->not_checked));
+    NW_TRY(tell_options(hosts, question->wish, count_of_job(gathered), &judged->not_checked));
     NW_TRY(nw_check_rows(gathered, &judged->findings, judged->rows));
     if (question->request->model != NULL) {
         NW_TRY(nw_finding_costs(&(struct nw_finding_cost_input){.request = question->request,

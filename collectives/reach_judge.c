@@ -281,6 +281,14 @@ static nw_rc judge_filters(const struct nw_reach_report *report, struct nw_findi
     return NW_OK;
 }
 
+static bool any_was_tried(const struct nw_reach_report *report)
+{
+    for (size_t i = 0; i < report->count; i++)
+        if (report->tries[i] != NULL)
+            return true;
+    return false;
+}
+
 nw_rc nw_reach_judge(const struct nw_reach_report *report, struct nw_findings *findings)
 {
     if (report->count < 2)
@@ -293,7 +301,7 @@ nw_rc nw_reach_judge(const struct nw_reach_report *report, struct nw_findings *f
     }
     NW_TRY(judge_subnets(report, findings));
     NW_TRY(judge_filters(report, findings));
-    if (report->count <= NW_REACH_ALL_HOSTS)
+    if (report->count <= NW_REACH_ALL_HOSTS || !any_was_tried(report))
         return NW_OK;
     return nw_findings_add(findings, NW_FINDING_INFO, "not-checked", "all hosts", NULL,
                            "with %zu hosts not every pair was tried: each host its neighbours and "
