@@ -149,7 +149,8 @@ static nw_rc add_files(struct nw_names *names, const char *source)
 static bool has_form(nw_fact_id id)
 {
     static const nw_fact_id ids[] = {NW_FACT_UUID,      NW_FACT_NODE_GUID, NW_FACT_SYSTEM_GUID,
-                                     NW_FACT_PORT_GUID, NW_FACT_MAC,       NW_FACT_IP};
+                                     NW_FACT_PORT_GUID, NW_FACT_MAC,       NW_FACT_IP,
+                                     NW_FACT_HOST_HASH, NW_FACT_CARD};
 
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
         if (ids[i] == id)

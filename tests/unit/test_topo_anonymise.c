@@ -146,6 +146,38 @@ Test(topo_anonymise, no_planted_secret_survives)
     nw_topo_free(topo);
 }
 
+/* Facts that are added later are covered by their flag, and by what texts look like. */
+Test(topo_anonymise, every_fact_is_covered)
+{
+    static const char *const texts[] = {"alice-secret", "0xb83fd20300a1b2c4", "1654422012345"};
+    static const char *const forms =
+        "10.11.12.13 b8:3f:d2:a1:b2:c4 /home/alice 5fb7ee86-cf66-4e1b-a5c5-4b2e03a9d4f1";
+    static const char *const planted_forms[] = {"10.11.12.13", "d2:a1", "alice", "5fb7ee86"};
+
+    for (int id = 0; id < NW_FACT_COUNT; id++) {
+        const struct nw_fact_row *row = &nw_fact_rows[id];
+        const bool secret = (row->flags & NW_FACT_SECRET) != 0;
+
+        if (row->type != NW_FACT_TEXT)
+            continue;
+        for (size_t k = 0; k < 3; k++) {
+            struct nw_topo *topo = planted_machine();
+            const char *text = secret ? texts[k] : forms;
+
+            cr_assert_eq(nw_topo_set_text(topo, 2, (nw_fact_id)id, text, "t"), NW_OK);
+            cr_assert_eq(nw_topo_anonymise(topo, "seed"), NW_OK);
+            const char *after = nw_topo_text(topo, 2, (nw_fact_id)id);
+
+            cr_assert_not_null(after, "%s", row->key);
+            if (secret)
+                cr_expect(!holds(after, text), "%s: %s", row->key, after);
+            for (size_t f = 0; f < 4 && !secret && strstr(row->key, "version") == NULL; f++)
+                cr_expect(!holds(after, planted_forms[f]), "%s: %s", row->key, after);
+            nw_topo_free(topo);
+        }
+    }
+}
+
 /* The text of a fact behind its prefix. */
 static const char *fact(const struct nw_topo *topo, int node, nw_fact_id id)
 {
