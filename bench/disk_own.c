@@ -297,34 +297,36 @@ static bool is_steady(const double *rates, size_t count, double stop_rel)
            nw_stats_rel_half_interval(&stats) <= stop_rel;
 }
 
-/* Rates of calls until the phase ends; how many. `begin` is before the threads' start, which the
- * first interval holds: it only counts where the phase is over with it. */
+/* Rates of calls until the phase ends; how many. `begin` is before the threads' start, so the first
+ * interval does not count; a phase too short for more is worth all its calls over all its time. */
 static size_t follow(struct work *work, uint64_t begin, int threads, double budget_ns,
                      double *rates, bool *steady)
 {
-    uint64_t since = begin, before = 0;
+    uint64_t since = begin, before = 0, done = 0, now = begin;
     size_t count = 0;
-    bool first = true, ended = false;
+    bool ended = false;
 
     *steady = false;
     while (!ended && !*steady && count < MAX_SAMPLES) {
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
         ended = atomic_load(&work->finished) || atomic_load(&work->stop);
-        const uint64_t done = atomic_load(&work->done), now = nw_now_ns();
+        done = atomic_load(&work->done);
+        now = nw_now_ns();
         const double took = (double)(now - since);
 
         ended |= (double)(now - begin) >= budget_ns;
         if (!(took >= SAMPLE_NS && done - before >= 4 * (uint64_t)threads) &&
-            !(took >= SAMPLE_MOST_NS && done > before) && !(ended && count == 0 && done > before))
+            !(took >= SAMPLE_MOST_NS && done > before))
             continue;
-        if (!first || ended)
+        if (since != begin)
             rates[count++] = (double)(done - before) / took * 1e9;
-        first = false;
         before = done;
         since = now;
         if (count >= ENOUGH_SAMPLES && count % 5 == 0)
             *steady = is_steady(rates, count, work->plan->stop_rel);
     }
+    if (count == 0 && done > 0)
+        rates[count++] = (double)done / (double)(now - begin) * 1e9;
     return count;
 }
 
