@@ -14,6 +14,7 @@
 #include "bench/agree.h"
 #include "bench/binding.h"
 #include "bench/case.h"
+#include "topo/system.h"
 
 extern char **environ;
 
@@ -398,6 +399,10 @@ static nw_rc read_topology(struct nw_comm *comm, struct nw_topo **topo_out)
             *topo_out = NULL;
             nw_clear_error();
         }
+        /* Versions, modules, mounts, schedulers, for the audit; unread, they stay unknown. */
+        if (*topo_out != NULL && !comm->ops->simulated &&
+            nw_system_read(&(struct nw_system_places){.root = ""}, *topo_out) != NW_OK)
+            nw_clear_error();
         if (turns > 1)
             NW_TRY(comm->ops->barrier(comm));
     }

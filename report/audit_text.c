@@ -130,7 +130,7 @@ static void say_row(FILE *stream, const struct nw_audit *audit, const struct nw_
 
     measured_cell(measured, sizeof measured, row);
     if (row->verdict == NW_AUDIT_SHORT)
-        snprintf(text, sizeof text, "%s: %.140s found, %s quoted (%.80s:%d)%s%s%s%s", row->claim,
+        snprintf(text, sizeof text, "%s: found %.140s, quoted %s (%.80s:%d)%s%s%s%s", row->claim,
                  measured, row->quoted_text, audit->quote.path, row->quote_line,
                  row->source[0] != '\0' ? ", from " : "", row->source,
                  row->reason[0] != '\0' ? "; " : "", row->reason);

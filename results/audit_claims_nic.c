@@ -308,9 +308,10 @@ nw_rc nw_judge_gpudirect(const struct nw_audit_state *state, struct nw_audit_row
     const double with = isfinite(rdma) ? rdma : best_between(state, "auto", &simulated);
     char fast[32], slow[32];
 
-    NW_TRY(nw_audit_judge_machines(state, row, gpudirect_opinion,
-                                   "on the node: nodeworth topo --save FILE; here: --topo FILE. "
-                                   "Or over two nodes: nodeworth bench --lanes rdma,nogdr"));
+    NW_TRY(nw_audit_judge_machines(
+        state, row, gpudirect_opinion,
+        "on the node: nodeworth check --save DIR; here: --topo DIR/host1.json. Or over two nodes: "
+        "nodeworth bench --lanes rdma,nogdr"));
     if (!isfinite(with) || !isfinite(without) || row->verdict == NW_AUDIT_SHORT)
         return NW_OK;
     nw_format_gb_per_s(fast, with);

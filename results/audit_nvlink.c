@@ -84,7 +84,7 @@ static void show_links(const struct nw_nvlink_view *view, struct nw_audit_row *r
         snprintf(row->measured_text, sizeof row->measured_text, "links of %.4g GB/s",
                  view->bytes_per_s / 1e9);
     else if (view->machine != NULL)
-        snprintf(row->measured_text, sizeof row->measured_text, "no link is active");
+        snprintf(row->measured_text, sizeof row->measured_text, "no active link");
 }
 
 /* ---- what the hardware cannot carry ------------------------------------------------------------

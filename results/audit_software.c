@@ -2,6 +2,7 @@
  * say of their libraries. */
 #include <ctype.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/units.h"
@@ -100,6 +101,14 @@ void nw_opinion_os(const struct nw_quote *quote, const struct nw_machine *machin
     opinion->remedy = "ask the vendor to install the quoted one";
 }
 
+/* What is not seen from within may be there. */
+static bool is_contained(const struct nw_machine *machine)
+{
+    const char *container = nw_machine_text(machine, NW_FACT_CONTAINER);
+
+    return container != NULL && strcmp(container, "none") != 0;
+}
+
 void nw_opinion_scheduler(const struct nw_quote *quote, const struct nw_machine *machine,
                           struct nw_opinion *opinion)
 {
@@ -114,6 +123,11 @@ void nw_opinion_scheduler(const struct nw_quote *quote, const struct nw_machine 
     if (strstr(found, client) != NULL) {
         snprintf(opinion->reason, sizeof opinion->reason,
                  "only its client is installed: look from within a job, or on a node of it");
+        return;
+    }
+    if (!nw_has_word(found, quote->scheduler) && is_contained(machine)) {
+        snprintf(opinion->reason, sizeof opinion->reason,
+                 "a container does not see all of its host");
         return;
     }
     opinion->verdict = nw_has_word(found, quote->scheduler) ? NW_AUDIT_MET : NW_AUDIT_SHORT;
@@ -189,13 +203,19 @@ void nw_opinion_file_system(const struct nw_quote *quote, const struct nw_machin
              data != NULL && path != NULL ? " " : "", data != NULL && path != NULL ? path : "");
     snprintf(opinion->text, sizeof opinion->text, "%.120s", found);
     if (!is_mounted(found, quote->file_system)) {
-        if (shared == NULL) { /* one data path does not tell of the others */
-            snprintf(opinion->reason, sizeof opinion->reason, "only the data path was looked at");
+        if (shared == NULL || is_contained(machine)) {
+            snprintf(opinion->reason, sizeof opinion->reason, "%s",
+                     shared == NULL ? "only the data path was looked at"
+                                    : "a container does not see all of its host");
             return;
         }
         opinion->verdict = NW_AUDIT_SHORT;
         opinion->cause = "no file system of this type is mounted";
         opinion->remedy = "findmnt -D on the node; ask the vendor to mount it";
+    } else if (quote->file_system_mount[0] != '\0' && strstr(found, "/path-") != NULL) {
+        opinion->verdict = NW_AUDIT_MET; /* nw_topo_anonymise */
+        snprintf(opinion->reason, sizeof opinion->reason,
+                 "where it is mounted is hidden in this file");
     } else if (quote->file_system_mount[0] != '\0' && !has_path(found, quote->file_system_mount)) {
         opinion->verdict = NW_AUDIT_SHORT;
         opinion->cause = "the file system is mounted in another place than quoted";
@@ -209,6 +229,22 @@ void nw_opinion_file_system(const struct nw_quote *quote, const struct nw_machin
  * is no shortage. */
 #define DISK_SHARE 0.90
 
+/* "…; write +-4.2 %, read +-1.5 %, random read +-9 %": the share, 0 where it is not told. */
+static double spread_of(const char *how, nw_fact_id id)
+{
+    const char *const what = id == NW_FACT_DATA_READ    ? " read +-"
+                             : id == NW_FACT_DATA_WRITE ? " write +-"
+                                                        : " random read +-";
+    const char *at = how != NULL ? strstr(how, what) : NULL;
+
+    while (at != NULL && id != NW_FACT_DATA_READ_IOPS && at - how >= 6 &&
+           strncmp(at - 6, "random", 6) == 0)
+        at = strstr(at + 1, what);
+    const double percent = at != NULL ? strtod(at + strlen(what), NULL) : 0;
+
+    return percent > 0 && percent < 1000 ? percent / 100 : 0;
+}
+
 static void judge_disk(const struct nw_machine *machine, nw_fact_id id, double quoted,
                        struct nw_opinion *opinion)
 {
@@ -216,6 +252,7 @@ static void judge_disk(const struct nw_machine *machine, nw_fact_id id, double q
     const char *path = nw_machine_text(machine, NW_FACT_DATA_PATH);
     const char *medium = nw_machine_text(machine, NW_FACT_DATA_MEDIUM);
     const char *type = nw_machine_text(machine, NW_FACT_DATA_FS);
+    const double spread = spread_of(nw_machine_text(machine, NW_FACT_DATA_HOW), id);
     char rate[32];
 
     if (!isfinite(found))
@@ -230,6 +267,14 @@ static void judge_disk(const struct nw_machine *machine, nw_fact_id id, double q
              path != NULL ? path : "the data path", type != NULL ? ", " : "",
              type != NULL ? type : "", medium != NULL ? ", " : "", medium != NULL ? medium : "");
     opinion->verdict = found >= DISK_SHARE * quoted ? NW_AUDIT_MET : NW_AUDIT_SHORT;
+    if (opinion->verdict == NW_AUDIT_SHORT && found * (1 + spread) >= DISK_SHARE * quoted) {
+        opinion->verdict = NW_AUDIT_NOT_MEASURED;
+        snprintf(
+            opinion->reason, sizeof opinion->reason,
+            "%.60s varied by %.0f %%, which reaches what is needed; measure again, with nothing "
+            "else running",
+            opinion->text, 100 * spread);
+    }
     opinion->cause = "a slower disk or a shared file system behind the data path, or other work on "
                      "it during the measurement";
     opinion->remedy = "repeat with nothing else running; lsblk -d -o NAME,MODEL,SIZE and findmnt "

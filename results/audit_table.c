@@ -105,8 +105,9 @@ static void quote_file_system(const struct nw_quote *quote, struct nw_audit_row 
 }
 
 #define TOPOLOGY "give a topology of the node (--topo)"
-#define ON_NODE  "on the node: nodeworth topo --save FILE; here: --topo FILE"
-#define DISK     "on the node: nodeworth check --disk PATH, or fio on the data path"
+#define ON_NODE  "on the node: nodeworth check --save DIR; here: --topo DIR/host1.json"
+#define PYTHON   "on the node: nodeworth check --python --save DIR; here: --topo DIR/host1.json"
+#define DISK     "on the node: nodeworth check --disk PATH --save DIR; here: --topo DIR/host1.json"
 
 /* A claim is made when one of its keys is quoted. */
 const struct nw_claim nw_claims[] = {
@@ -183,7 +184,7 @@ const struct nw_claim nw_claims[] = {
     {"Software", "nccl", "NCCL", "software", "nccl", "", NW_AUDIT_TEXT, quote_nccl, NULL,
      nw_opinion_nccl, ON_NODE},
     {"Software", "pytorch", "PyTorch", "software", "pytorch", "", NW_AUDIT_TEXT, quote_pytorch,
-     NULL, nw_opinion_pytorch, ON_NODE},
+     NULL, nw_opinion_pytorch, PYTHON},
     {"Software", "scheduler", "Scheduler", "software", "scheduler", "", NW_AUDIT_TEXT,
      quote_scheduler, NULL, nw_opinion_scheduler, ON_NODE},
 };

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/table.h"
+#include "base/units.h"
 
 static const char *const nvlink_ways[] = {"one-way", "bidirectional", NULL};
 static const char *const network_kinds[] = {"infiniband", "roce",     "ethernet", "efa",
@@ -161,27 +163,24 @@ const size_t nw_quote_row_count = sizeof nw_quote_rows / sizeof nw_quote_rows[0]
 _Static_assert(sizeof nw_quote_rows / sizeof nw_quote_rows[0] <= NW_QUOTE_MAX_KEYS,
                "nw_quote.lines holds a line for every key");
 
-static void print_accepted(FILE *stream, const struct nw_quote_row *row)
+/* "(yes, no)", "[GiB]", "" of a text. */
+static void accepted_text(const struct nw_quote_row *row, char *text, size_t size)
 {
-    switch (row->type) {
-    case NW_QUOTE_CHOICE:
-        fprintf(stream, "  (");
-        for (size_t i = 0; row->choices[i] != NULL; i++)
-            fprintf(stream, "%s%s", i > 0 ? ", " : "", row->choices[i]);
-        fprintf(stream, ")");
-        break;
-    case NW_QUOTE_YES_NO:
-        fprintf(stream, "  (yes, no)");
-        break;
-    default:
-        if (row->unit[0] != '\0' && strcmp(row->unit, "currency") != 0)
-            fprintf(stream, "  [%s]", row->unit);
-    }
+    char names[200];
+
+    text[0] = '\0';
+    if (row->type == NW_QUOTE_CHOICE)
+        snprintf(text, size, "  (%s)", nw_join_names(names, sizeof names, row->choices));
+    else if (row->type == NW_QUOTE_YES_NO)
+        snprintf(text, size, "  (yes, no)");
+    else if (row->unit[0] != '\0' && strcmp(row->unit, "currency") != 0)
+        snprintf(text, size, "  [%s]", row->unit);
 }
 
 nw_rc nw_quote_template(FILE *stream)
 {
     const char *section = "";
+    char text[512], accepted[240];
 
     fprintf(stream, "# What the vendor promises. Remove the \"#\" before a key = value line and "
                     "write the offer's figure.\n"
@@ -195,9 +194,10 @@ nw_rc nw_quote_template(FILE *stream)
         if (strcmp(section, row->section) != 0)
             fprintf(stream, "\n[%s]\n", row->section);
         section = row->section;
-        fprintf(stream, "# %s", row->help);
-        print_accepted(stream, row);
-        fprintf(stream, "\n#%s = %s\n", row->key, row->example);
+        accepted_text(row, accepted, sizeof accepted);
+        snprintf(text, sizeof text, "%s%s", row->help, accepted);
+        nw_print_wrapped(stream, "# ", "# ", text);
+        fprintf(stream, "#%s = %s\n", row->key, row->example);
     }
     if (ferror(stream))
         return nw_fail(NW_EIO, "the quote template could not be written");

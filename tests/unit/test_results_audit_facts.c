@@ -166,6 +166,8 @@ Test(results_audit_facts, each_fact_that_is_worse_makes_its_claim_short)
          "of this type"},
         {0, NW_FACT_PARALLEL_FS, NAN, "lustre at /data2", "file_system", NW_AUDIT_SHORT,
          "another place"},
+        {0, NW_FACT_PARALLEL_FS, NAN, "lustre at /path-1a2b3c4d", "file_system", NW_AUDIT_MET,
+         "hidden"},
         {0, NW_FACT_PARALLEL_FS, NAN, "none", "file_system", NW_AUDIT_SHORT, NULL},
         {0, NW_FACT_DATA_READ, 5.5e9, NULL, "disk_read", NW_AUDIT_MET, NULL},
         {0, NW_FACT_DATA_READ, 1.1e9, NULL, "disk_read", NW_AUDIT_SHORT, "/data"},
@@ -199,6 +201,43 @@ Test(results_audit_facts, each_fact_that_is_worse_makes_its_claim_short)
         nw_audit_free(&audit);
         nw_topo_free(topo);
     }
+}
+
+Test(results_audit_facts, a_disk_that_varies_and_a_view_from_a_container_prove_no_shortage)
+{
+    static const struct {
+        const char *how;
+        double read_gb_per_s;
+        nw_audit_verdict verdict;
+    } rows[] = {
+        {"8 x 1 MiB; write +-1 %, read +-2 %, random read +-400 %", 4, NW_AUDIT_SHORT},
+        {"8 x 1 MiB; write +-1 %, read +-70 %, random read +-4 %", 4, NW_AUDIT_NOT_MEASURED},
+        {"8 x 1 MiB; random read +-70 %", 4, NW_AUDIT_SHORT},
+        {"8 x 1 MiB; write +-1 %, read +-70 %", 6, NW_AUDIT_MET},
+    };
+    struct nw_audit audit;
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct nw_topo *topo = make_machine("n1");
+
+        nw_topo_set_text(topo, 0, NW_FACT_DATA_HOW, rows[i].how, "test");
+        nw_topo_set_number(topo, 0, NW_FACT_DATA_READ, rows[i].read_gb_per_s * 1e9, "test");
+        audit_of(whole_quote, &topo, 1, &audit);
+        cr_expect_eq(row_of(&audit, "disk_read")->verdict, rows[i].verdict, "%zu: %s", i,
+                     row_of(&audit, "disk_read")->reason);
+        nw_audit_free(&audit);
+        nw_topo_free(topo);
+    }
+    struct nw_topo *topo = make_machine("n1");
+
+    nw_topo_set_text(topo, 0, NW_FACT_CONTAINER, "docker", "test");
+    nw_topo_set_text(topo, 0, NW_FACT_PARALLEL_FS, "none", "test");
+    nw_topo_set_text(topo, 0, NW_FACT_SCHEDULER, "ray (configured)", "test");
+    audit_of(whole_quote, &topo, 1, &audit);
+    cr_expect_eq(row_of(&audit, "file_system")->verdict, NW_AUDIT_NOT_MEASURED);
+    cr_expect_eq(row_of(&audit, "scheduler")->verdict, NW_AUDIT_NOT_MEASURED);
+    nw_audit_free(&audit);
+    nw_topo_free(topo);
 }
 
 Test(results_audit_facts, the_worst_machine_speaks_and_is_named)
