@@ -54,8 +54,9 @@ double nw_ceiling_nvlink(const struct nw_topo *topo, int gpu, int *lane_count_ou
     for (size_t i = 0; i < topo->link_count; i++) {
         const struct nw_topo_link *link = &topo->links[i];
 
-        if (link->kind != NW_LINK_NVLINK || (link->a != gpu && link->b != gpu))
-            continue;
+        if (link->kind != NW_LINK_NVLINK || (link->a != gpu && link->b != gpu) ||
+            topo->nodes[link->a == gpu ? link->b : link->a].kind != NW_NODE_GPU)
+            continue; /* POWER: links to the CPU */
         peers++;
         sum += link->lane_count;
         bytes += link->bytes_per_s;
@@ -72,7 +73,9 @@ double nw_ceiling_nvlink(const struct nw_topo *topo, int gpu, int *lane_count_ou
     }
     /* To every peer as many links as to all of them: they share them through switches. */
     switched |= sum > NVLINKS_AT_MOST && most <= NVLINKS_AT_MOST;
-    lanes = active > 0 ? (int)active : switched ? most : sum;
+    lanes = switched ? most : sum;
+    if (active > 0 && (switched || sum == 0 || active < sum))
+        lanes = (int)active;
     found = lanes > 0 && isfinite(rate) ? lanes * rate : switched ? most_bytes : bytes;
     if (lane_count_out != NULL)
         *lane_count_out = lanes;

@@ -34,8 +34,8 @@ void nw_ceiling_pair(const struct nw_topo *topo, int a, int b, struct nw_ceiling
  * has. NAN: unknown. */
 double nw_ceiling_pcie(const struct nw_topo *topo, int node);
 
-/* All NVLinks of one GPU, one way: through switches active links x rate, in a direct mesh the sum
- * over its peers. NAN: no NVLink, or unknown. Both outs may be NULL. */
+/* All NVLinks of one GPU to other GPUs, one way: through switches active links x rate, in a direct
+ * mesh the sum over its peers. NAN: no NVLink, or unknown. Both outs may be NULL. */
 double nw_ceiling_nvlink(const struct nw_topo *topo, int gpu, int *lane_count_out,
                          bool *switched_out);
 

@@ -137,6 +137,31 @@ static void leave_out(struct network *network)
     }
 }
 
+/* Where every GPU has a fast NIC, the slow ones beside them are for something else (a dump of a
+ * virtual machine shows all at one distance). A slow one in place of a fast one counts: its cable
+ * or port is what to look at. */
+static void leave_out_slow(struct network *network)
+{
+    const int gpus = nw_topo_count(network->topo, NW_NODE_GPU);
+    double fastest = 0;
+    int count = 0;
+
+    for (int i = 0; i < network->count; i++) {
+        const double rate = network->topo->nodes[network->nics[i].node].rate_bits_per_s;
+
+        if (network->nics[i].out != NULL || rate < fastest)
+            continue;
+        count = rate > fastest ? 1 : count + 1;
+        fastest = rate;
+    }
+    for (int i = 0; i < network->count && gpus > 0 && count >= gpus; i++) {
+        const double rate = network->topo->nodes[network->nics[i].node].rate_bits_per_s;
+
+        if (network->nics[i].out == NULL && rate > 0 && rate <= fastest / 2)
+            network->nics[i].out = "half as fast as the others, or less";
+    }
+}
+
 static void append(char *text, size_t size, const char *name, const char *why)
 {
     const size_t length = strlen(text);
@@ -230,6 +255,7 @@ void nw_ceiling_network(const struct nw_topo *topo, struct nw_ceiling_network *n
         if (topo->nodes[i].kind == NW_NODE_NIC)
             network.nics[network.count++] = (struct nic){.node = i, .rank = nearest_rank(topo, i)};
     leave_out(&network);
+    leave_out_slow(&network);
     sum_up(&network, &sum);
     free(network.nics);
     *network_out = sum;

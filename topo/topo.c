@@ -149,12 +149,20 @@ nw_path nw_topo_path(const struct nw_topo *topo, int a, int b)
     }
 }
 
-/* Among NICs at the same distance: RDMA before plain Ethernet, active ports before dead ones. */
-static int preference(const struct nw_topo_node *node)
+/* Among NICs at the same distance: RDMA before plain Ethernet, active ports before dead ones, fast
+ * before slow ones. */
+static bool is_preferred(const struct nw_topo_node *node, const struct nw_topo_node *to)
 {
-    const bool plain = strcmp(node->fabric, "ethernet") == 0 || strcmp(node->fabric, "wifi") == 0;
+    const struct nw_topo_node *const nodes[] = {node, to};
+    int score[2];
 
-    return 2 * !plain + (node->port_up != 0);
+    for (int i = 0; i < 2; i++) {
+        const char *fabric = nodes[i]->fabric;
+        const bool plain = strcmp(fabric, "ethernet") == 0 || strcmp(fabric, "wifi") == 0;
+
+        score[i] = 2 * !plain + (nodes[i]->port_up != 0);
+    }
+    return score[0] != score[1] ? score[0] > score[1] : node->rate_bits_per_s > to->rate_bits_per_s;
 }
 
 int nw_topo_nearest(const struct nw_topo *topo, int from, nw_node_kind kind, nw_path *path_out)
@@ -168,8 +176,7 @@ int nw_topo_nearest(const struct nw_topo *topo, int from, nw_node_kind kind, nw_
         if (topo->nodes[i].kind != kind || (int)i == from)
             continue;
         path = nw_topo_path(topo, from, (int)i);
-        if (path < best ||
-            (path == best && preference(&topo->nodes[i]) > preference(&topo->nodes[nearest]))) {
+        if (path < best || (path == best && is_preferred(&topo->nodes[i], &topo->nodes[nearest]))) {
             best = path;
             nearest = (int)i;
         }
