@@ -121,7 +121,7 @@ void nw_opinion_nics(const struct nw_quote *quote, const struct nw_machine *mach
              wanted > 0 ? "%d of %d NICs at %.4g Gb/s or more" : "%d of %d NICs", good, count,
              wanted / 1e9);
     if (count == 0)
-        snprintf(opinion->text, sizeof opinion->text, "no NIC is visible");
+        snprintf(opinion->text, sizeof opinion->text, "no NIC");
     opinion->value = good;
     if (good >= needed) {
         opinion->verdict = NW_AUDIT_MET;
