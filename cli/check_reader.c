@@ -98,8 +98,8 @@ static void take_line(struct nw_check_reader *reader)
     } else if (json_object_get(json, "failed") != NULL) {
         (void)nw_json_get_text(json, "reader", "failed", true, &title);
         (void)nw_json_get_text(json, "reader", "text", false, &text);
-        (void)nw_findings_add(&reader->findings, NW_FINDING_INFO, "not-checked", "", NULL,
-                              "%s failed: %s", title, text);
+        (void)nw_findings_add(&reader->findings, NW_FINDING_WARN, "reading-failed", "", NULL,
+                              "%s: %s", title, text);
     } else if (json != NULL) {
         char *copy = strndup(reader->line, reader->length);
 

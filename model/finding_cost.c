@@ -226,11 +226,11 @@ static bool both(const struct view *view, const struct nw_finding *finding, stru
         }
         /* The GPU's share of the node's network goes over its own PCIe link. */
         bad->inter = fmin(good->inter, inter_of(view, (view->pcie - lost) * gpus));
-        return view->input->host_count > 1 && isfinite(bad->inter) && bad->inter < good->inter;
+        return view->costs.node_count > 1 && isfinite(bad->inter) && bad->inter < good->inter;
     case BY_NETWORK:
         lost *= most_devices(finding->where);
         bad->inter = less(good->inter, lost, view->network);
-        return view->input->host_count > 1 && isfinite(bad->inter);
+        return view->costs.node_count > 1 && isfinite(bad->inter);
     default:
         return false;
     }
@@ -263,8 +263,7 @@ static nw_rc choose_step(struct view *view)
     for (size_t i = 0; rc == NW_OK && i < steps.count; i++) {
         const struct nw_step *step = &steps.items[i];
 
-        if (step->node_count == (int)view->input->host_count && step->fits != 0 &&
-            (best == NULL || step->step_ns < best->step_ns))
+        if (step->fits != 0 && (best == NULL || step->step_ns < best->step_ns))
             best = step;
     }
     if (best != NULL) {
@@ -331,7 +330,7 @@ static void describe(struct view *view)
 
     costs->gpus_per_node = view->request.gpus_per_node;
     costs->intra_bytes_per_s = rates.intra;
-    costs->inter_bytes_per_s = view->input->host_count > 1 ? rates.inter : NAN;
+    costs->inter_bytes_per_s = costs->node_count > 1 ? rates.inter : NAN;
     costs->intra_is_nvlink = isfinite(view->nvlink);
     if (!costs->known) {
         snprintf(costs->text, sizeof costs->text,
