@@ -381,14 +381,27 @@ static const struct {
 #undef X
 };
 
+/* A server has what was just written in its memory; ZFS takes O_DIRECT and caches all the same
+ * (before 2.3). */
+static const char *around(const struct nw_disk_result *result)
+{
+    if (strcmp(result->place.medium, "memory") == 0)
+        return "memory";
+    if (!result->direct)
+        return "page cache with sync";
+    if (result->place.shared || strcmp(result->place.type, "zfs") == 0)
+        return "direct I/O, perhaps from a cache";
+    return "direct I/O";
+}
+
 const char *nw_disk_how(const struct nw_disk_result *result, char text[192])
 {
     char bytes[32];
     const char *mark = ";";
 
     snprintf(text, 192, "%s, %s, %d x 1 MiB and %d x 4 KiB at once, %s", result->tool,
-             result->direct ? "direct I/O" : "page cache with sync", result->threads,
-             result->random_threads, nw_format_bytes(bytes, result->file_bytes));
+             around(result), result->threads, result->random_threads,
+             nw_format_bytes(bytes, result->file_bytes));
     for (int i = 0; i < NW_DISK_RATE_COUNT; i++) {
         const double half = nw_stats_rel_half_interval(&result->rates[i]);
 

@@ -219,6 +219,49 @@ Test(bench_disk, a_server_that_does_not_answer_does_not_hold_us)
     rmdir(folder);
 }
 
+static ssize_t read_in_5_ms(int fd, void *data, size_t length, off_t at)
+{
+    pause_ms(5);
+    return pread(fd, data, length, at);
+}
+
+static ssize_t write_in_5_ms(int fd, const void *data, size_t length, off_t at)
+{
+    pause_ms(5);
+    return pwrite(fd, data, length, at);
+}
+
+/* Four threads and 5 ms a call: at most 800 calls a second. Slower on a busy machine. */
+Test(bench_disk, rates_are_those_of_the_calls)
+{
+    static const struct nw_disk_calls calls = {.read = read_in_5_ms, .write = write_in_5_ms};
+    static const double bytes[NW_DISK_RATE_COUNT] = {
+        [NW_DISK_WRITE] = NW_DISK_BLOCK,
+        [NW_DISK_READ] = NW_DISK_BLOCK,
+        [NW_DISK_READ_IOPS] = 1,
+        [NW_DISK_WRITE_IOPS] = 1,
+    };
+    struct nw_disk_result result;
+
+    make_folder();
+    cr_assert_eq(nw_disk_measure(&(struct nw_disk_wish){.path = folder,
+                                                        .limit_s = 1.5,
+                                                        .max_bytes = 256 << 20,
+                                                        .threads = 4,
+                                                        .tool = NW_DISK_OWN,
+                                                        .calls = &calls},
+                                 &result),
+                 NW_OK, "%s", nw_last_error()->text);
+    for (int i = 0; i < NW_DISK_RATE_COUNT; i++) {
+        const double calls_per_s = result.rates[i].median / bytes[i];
+
+        cr_expect(calls_per_s > 150 && calls_per_s < 850, "rate %d: %g calls a second", i,
+                  calls_per_s);
+    }
+    nw_disk_free(&result);
+    rmdir(folder);
+}
+
 /* --- places that cannot be measured --- */
 
 static void expect_refused(const char *path, uint64_t max_bytes, const char *words)
@@ -524,6 +567,7 @@ Test(bench_disk, what_was_measured_becomes_facts_and_nothing_else)
                   .medium = "NVMe SSD"},
     };
     const double values[] = {1e9, 1e9, 1.1e9, 1e9, 0.9e9, 1e9};
+    char text[192];
     int index;
 
     cr_assert_not_null(topo);
@@ -541,6 +585,10 @@ Test(bench_disk, what_was_measured_becomes_facts_and_nothing_else)
     cr_expect_str_eq(
         nw_topo_text(topo, 0, NW_FACT_DATA_HOW),
         "own loop, direct I/O, 8 x 1 MiB and 32 x 4 KiB at once, 768 MiB; read +-10 %");
+    result.place.shared = true;
+    cr_expect_not_null(strstr(nw_disk_how(&result, text), "perhaps from a cache"), "%s", text);
+    result.direct = false;
+    cr_expect_not_null(strstr(nw_disk_how(&result, text), "page cache with sync"), "%s", text);
     cr_assert_eq(topo->findings.count, 1);
     cr_expect_str_eq(topo->findings.items[0].where, "node7");
     cr_expect_str_eq(topo->findings.items[0].text, "/data: read failed");
