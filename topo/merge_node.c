@@ -161,12 +161,29 @@ static void unite_words(char *into, size_t size, const char *from)
     }
 }
 
-/* Who names a product: the driver, rather than the PCI ID database. */
-static bool knows_better(const struct nw_topo *from, const struct nw_topo *into)
+/* "AMD bridge [1022:153e]": ids instead of a name. */
+static bool is_nameless(const char *model)
+{
+    const size_t length = strlen(model);
+
+    return length > 11 && model[length - 1] == ']' && model[length - 6] == ':' &&
+           model[length - 11] == '[';
+}
+
+/* Who names a product: the driver rather than the PCI ID database; a name rather than ids; then
+ * whoever says more. */
+static bool names_better(const struct nw_merge *merge, const char *from, const char *into)
 {
     const unsigned driver = NW_SOURCE_NVML | NW_SOURCE_SMI;
+    const int by_driver =
+        ((merge->from->sources & driver) != 0) - ((merge->into->sources & driver) != 0);
+    const int named = is_nameless(into) - is_nameless(from);
+    const int longer = (int)strlen(from) - (int)strlen(into);
 
-    return (from->sources & driver) != 0 && (into->sources & driver) == 0;
+    return by_driver != 0 ? by_driver > 0
+           : named != 0   ? named > 0
+           : longer != 0  ? longer > 0
+                          : strcmp(from, into) > 0;
 }
 
 static nw_rc merge_model(struct nw_merge *merge, const struct nw_topo_node *from, int index)
@@ -177,11 +194,10 @@ static nw_rc merge_model(struct nw_merge *merge, const struct nw_topo_node *from
         TAKE_TEXT(model);
         return NW_OK;
     }
-    if (into->kind != NW_NODE_GPU)
-        return NW_OK; /* other devices are named in as many ways as there are sources */
-    if (nw_merge_models_differ(into->model, from->model))
+    /* Other devices are named in as many ways as there are sources. */
+    if (into->kind == NW_NODE_GPU && nw_merge_models_differ(into->model, from->model))
         return nw_merge_disagree(merge, index, "model", into->model, NULL, from->model, NULL);
-    if (knows_better(merge->from, merge->into))
+    if (names_better(merge, from->model, into->model))
         snprintf(into->model, sizeof into->model, "%s", from->model);
     return NW_OK;
 }

@@ -624,3 +624,69 @@ Test(topo_merge, large_ones_take_less_than_a_second)
     nw_topo_free(machine);
     nw_topo_free(domain[0]);
 }
+
+/* Outputs of several tools as they were found, in every order. */
+Test(topo_merge, real_outputs_merge_in_every_order, .timeout = 60)
+{
+    enum { MOST = 3 };
+    static const struct {
+        const char *files[MOST];
+        int gpus, nics, told;
+    } rows[] = {
+        {{"smi/capture-h200-q.txt", "smi/capture-h200-query.csv", "nvlink/capture-h200-nvlink.txt"},
+         1,
+         0,
+         0},
+        {{"smi/capture-h100-mig-q.txt", "smi/capture-h100-mig-query.csv"}, 1, 0, 0},
+        {{"topom/ndv4-an0-dup-nic-names.txt", "nvlink/ndv4-gpu7-good.txt", "smi/ndv4-ecc-bad.txt"},
+         8,
+         9,
+         0},
+        {{"ncclxml/azure-ndv5-topo.xml", "topom/h100x8-spaces-book.txt"}, 8, 8, 0},
+        {{"ncclxml/aws-p4de-topo.xml", "topom/aws-p4d.24xlarge.txt"}, 8, 4, 0},
+        {{"hwloc/lenovo-sd665n-4xh200-nonvml.xml", "hwloc/lenovo-sd665n-4xh200-nvml.xml"}, 4, 7, 0},
+        /* one GPU of another machine */
+        {{"smi/telegraf-t4.xml", "hwloc/lenovo-sd665n-4xh200-nvml.xml"}, 5, 7, 1},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        static const int orders[6][MOST] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                            {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+        struct lines first = {0};
+
+        for (int o = 0; o < 6; o++) {
+            struct nw_topo *topo = NULL, *one;
+
+            for (int f = 0; f < MOST; f++) {
+                const char *file = rows[i].files[orders[o][f]];
+                char path[1024];
+
+                if (file == NULL)
+                    continue;
+                snprintf(path, sizeof path, "%s/tests/field/%s", NW_SOURCE_DIR, file);
+                cr_assert_eq(nw_topo_read_file(path, &one), NW_OK, "%s", nw_last_error()->text);
+                if (topo == NULL)
+                    topo = one;
+                else
+                    merge(topo, one);
+            }
+            expect_sound(topo);
+            cr_expect_eq(nw_topo_count(topo, NW_NODE_GPU), rows[i].gpus, "%s: %d GPUs",
+                         rows[i].files[0], nw_topo_count(topo, NW_NODE_GPU));
+            cr_expect_eq(nw_topo_count(topo, NW_NODE_NIC), rows[i].nics, "%s: %d NICs",
+                         rows[i].files[0], nw_topo_count(topo, NW_NODE_NIC));
+            cr_expect_eq(count_findings(topo, "sources-disagree", ""), rows[i].told, "%s",
+                         rows[i].files[0]);
+            struct lines lines = lines_of(topo);
+
+            if (o == 0)
+                first = lines;
+            else
+                expect_same(&first, &lines, rows[i].files[0]);
+            if (o > 0)
+                free(lines.items);
+            nw_topo_free(topo);
+        }
+        free(first.items);
+    }
+}
