@@ -83,6 +83,8 @@ enum { /* flags of a fact */
     /* the machine: limits and services */                                                         \
     X(NW_FACT_MEMLOCK, "memlock_bytes", NW_FACT_NUMBER,                                            \
       NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS, "memory that may be locked (2^64-1: no limit)") \
+    X(NW_FACT_MEMLOCK_EXEMPT, "memlock_exempt", NW_FACT_YES_NO, NW_FACT_OF_MACHINE,                \
+      "the process may lock memory beyond the limit (CAP_IPC_LOCK)")                               \
     X(NW_FACT_SHM, "dev_shm_bytes", NW_FACT_NUMBER, NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS,   \
       "/dev/shm")                                                                                  \
     X(NW_FACT_SHM_FREE, "dev_shm_free_bytes", NW_FACT_NUMBER,                                      \

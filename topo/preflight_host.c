@@ -48,13 +48,17 @@ static nw_rc judge_memlock(struct nw_preflight_run *run, size_t host)
     const double limit = nw_topo_number(topo, 0, NW_FACT_MEMLOCK);
     char text[32];
 
+    /* Root is not bound by it, and jobs of others are. */
     if (!(limit < MEMLOCK_NEEDED) || nw_count_rdma(topo) == 0)
         return NW_OK;
-    NW_TRY(nw_tell(run, host, 0, NW_FINDING_WARN, "memlock-small",
+    NW_TRY(nw_tell(run, host, 0,
+                   nw_is_yes(topo, 0, NW_FACT_MEMLOCK_EXEMPT) ? NW_FINDING_INFO : NW_FINDING_WARN,
+                   "memlock-small",
                    "ulimit -l unlimited (limits.conf; docker --ulimit memlock=-1; Slurm "
                    "PropagateResourceLimits)",
-                   "processes may lock %s of memory, and there is RDMA",
-                   nw_format_bytes(text, (uint64_t)limit)));
+                   "processes may lock %s of memory%s, and there is RDMA",
+                   nw_format_bytes(text, (uint64_t)limit),
+                   nw_is_yes(topo, 0, NW_FACT_MEMLOCK_EXEMPT) ? " (root may more)" : ""));
     return nw_tell_effect(run, NAN,
                           "RDMA buffers cannot be registered: NCCL and MPI stop with \"Cannot "
                           "allocate memory\", or fall back to TCP");

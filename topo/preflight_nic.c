@@ -27,14 +27,42 @@ static bool is_layer(const struct nw_topo *topo, int port, const char *layer)
 /* --- down --------------------------------------------------------------------------------------
  */
 
+static bool in_same_slot(const struct nw_topo_node *a, const struct nw_topo_node *b)
+{
+    return a->pci[0] != '\0' && strncmp(a->pci, b->pci, 10) == 0;
+}
+
+/* NICs of one card: functions of one slot, or with one system GUID. */
+static int count_of_card(const struct nw_topo *topo, int nic)
+{
+    const char *guid = nw_topo_text(topo, nic, NW_FACT_SYSTEM_GUID);
+    int count = 0;
+
+    for (int i = -1; (i = nw_next(topo, NW_NODE_NIC, i)) >= 0;)
+        count += i == nic || in_same_slot(&topo->nodes[i], &topo->nodes[nic]) ||
+                 (guid != NULL && nw_text_is(topo, i, NW_FACT_SYSTEM_GUID, guid));
+    return count;
+}
+
+/* Of one purpose: the same model and network, the same board where that is known, and as many ports
+ * a card. A machine's storage NICs are often of the model of its others, with two ports each. */
+static bool is_peer(const struct nw_topo *topo, int a, int b)
+{
+    const char *board = nw_topo_text(topo, a, NW_FACT_BOARD);
+    const char *other = nw_topo_text(topo, b, NW_FACT_BOARD);
+
+    return topo->nodes[a].model[0] != '\0' && nw_is_alike(&topo->nodes[a], &topo->nodes[b]) &&
+           strcmp(topo->nodes[a].fabric, topo->nodes[b].fabric) == 0 &&
+           (board == NULL || other == NULL || strcmp(board, other) == 0) &&
+           count_of_card(topo, a) == count_of_card(topo, b);
+}
+
 static int count_alike(const struct nw_topo *topo, int nic, int port_up)
 {
     int count = 0;
 
     for (int i = -1; (i = nw_next(topo, NW_NODE_NIC, i)) >= 0;)
-        count += nw_is_alike(&topo->nodes[i], &topo->nodes[nic]) &&
-                 strcmp(topo->nodes[i].fabric, topo->nodes[nic].fabric) == 0 &&
-                 topo->nodes[i].port_up == port_up;
+        count += is_peer(topo, i, nic) && topo->nodes[i].port_up == port_up;
     return count;
 }
 
@@ -43,7 +71,7 @@ static double rate_alike(const struct nw_topo *topo, int nic)
     double rate = 0;
 
     for (int i = -1; (i = nw_next(topo, NW_NODE_NIC, i)) >= 0;)
-        if (nw_is_alike(&topo->nodes[i], &topo->nodes[nic]))
+        if (is_peer(topo, i, nic))
             rate = fmax(rate, topo->nodes[i].rate_bits_per_s / 8);
     return rate;
 }
@@ -113,19 +141,14 @@ static nw_node_kind rated_kind(const struct nw_topo *topo)
     return nw_topo_count(topo, NW_NODE_PORT) > 0 ? NW_NODE_PORT : NW_NODE_NIC;
 }
 
-static const struct nw_topo_node *card_of(const struct nw_topo *topo, int rated)
+static int card_of(const struct nw_topo *topo, int rated)
 {
-    return topo->nodes[rated].kind == NW_NODE_PORT ? &topo->nodes[topo->nodes[rated].parent]
-                                                   : &topo->nodes[rated];
+    return topo->nodes[rated].kind == NW_NODE_PORT ? topo->nodes[rated].parent : rated;
 }
 
-/* Links of one sort: cards of the same model in the same sort of network. */
 static bool is_like(const struct nw_topo *topo, int a, int b)
 {
-    const struct nw_topo_node *card = card_of(topo, a), *other = card_of(topo, b);
-
-    return card->model[0] != '\0' && nw_is_alike(card, other) &&
-           strcmp(card->fabric, other->fabric) == 0;
+    return is_peer(topo, card_of(topo, a), card_of(topo, b));
 }
 
 static double median_rate(const struct nw_topo *topo, int rated, double *values, size_t *count_out)
@@ -365,7 +388,7 @@ static double host_mtu(const struct nw_topo *topo)
     double least = NAN;
 
     for (int i = -1; (i = nw_next(topo, NW_NODE_PORT, i)) >= 0;)
-        if (is_port_active(topo, i) && nw_is_rdma(card_of(topo, i)))
+        if (is_port_active(topo, i) && nw_is_rdma(&topo->nodes[card_of(topo, i)]))
             least = fmin(least, nw_topo_number(topo, i, NW_FACT_MTU));
     return least;
 }

@@ -81,11 +81,27 @@ static nw_rc tell_effect(struct nw_preflight_run *run)
         "(linux-rdma/perftest#241), and 16 of 24 in all-reduce (NVIDIA/nccl#412)");
 }
 
+/* Where GPUs are on both sides, a NIC cannot be far from all: a virtual machine that hides places,
+ * or a NUMA node without GPUs. */
+static bool is_plausible(const struct nw_topo *topo, const struct places *places)
+{
+    if (nw_is_virtual(topo))
+        return false;
+    for (int a = -1; places->near_nics == 0 && (a = nw_next(topo, NW_NODE_GPU, a)) >= 0;)
+        for (int b = a; (b = nw_next(topo, NW_NODE_GPU, b)) >= 0;)
+            if (nw_topo_class(topo, a, b, NULL) == NW_CLASS_SYS ||
+                (topo->nodes[a].numa >= 0 && topo->nodes[b].numa >= 0 &&
+                 topo->nodes[a].numa != topo->nodes[b].numa))
+                return false;
+    return true;
+}
+
 /* NICs far from all GPUs: misplaced where GPUs lack one, else not meant for GPUs. */
 static nw_rc judge_nics(struct nw_preflight_run *run, size_t host, const struct places *places)
 {
     const struct nw_topo *topo = nw_run_host(run, host);
     const bool wrong = places->far_gpus > 0;
+    const nw_severity severity = is_plausible(topo, places) ? NW_FINDING_WARN : NW_FINDING_INFO;
 
     for (int i = -1; (i = nw_next(topo, NW_NODE_NIC, i)) >= 0;) {
         if (!places->is_far[i])
@@ -98,7 +114,7 @@ static nw_rc judge_nics(struct nw_preflight_run *run, size_t host, const struct 
                         "management"));
             continue;
         }
-        NW_TRY(nw_tell(run, host, i, NW_FINDING_WARN, "nic-wrong-socket",
+        NW_TRY(nw_tell(run, host, i, severity, "nic-wrong-socket",
                        "move it into a slot of the CPU that its GPUs hang on",
                        "behind the other socket (SYS) for every GPU, while %d of %d GPUs have no "
                        "NIC near",

@@ -29,10 +29,25 @@ static nw_rc read_rlimit(struct nw_system *system, const char *text, const char 
     return nw_system_number(system, id, (double)value, "/proc/self/limits");
 }
 
+/* "CapEff:\t000001ffffffffff": bit 14 of capability.h is CAP_IPC_LOCK, which the limit of locked
+ * memory does not bind. */
+static nw_rc read_capability(struct nw_system *system)
+{
+    char text[4096], value[64];
+    unsigned long long bits;
+
+    nw_system_text(text, sizeof text, "%s/proc/self/status", system->root);
+    if (!nw_system_field(text, "CapEff", value, sizeof value) ||
+        sscanf(value, "%20llx", &bits) != 1)
+        return NW_OK;
+    return nw_system_number(system, NW_FACT_MEMLOCK_EXEMPT, (bits >> 14) & 1, "/proc/self/status");
+}
+
 static nw_rc read_rlimits(struct nw_system *system)
 {
     char text[4096];
 
+    NW_TRY(read_capability(system));
     nw_system_text(text, sizeof text, "%s/proc/self/limits", system->root);
     NW_TRY(read_rlimit(system, text, "Max locked memory", NW_FACT_MEMLOCK));
     return read_rlimit(system, text, "Max open files", NW_FACT_OPEN_FILES);
