@@ -99,6 +99,12 @@ static nw_rc read_system(const struct order *order, struct nw_topo **topo)
     return nw_system_read(&(struct nw_system_places){.root = ""}, *topo);
 }
 
+static nw_rc read_log(const struct order *order, struct nw_topo **topo)
+{
+    (void)order;
+    return nw_kernel_log_live(*topo);
+}
+
 static nw_rc read_python(const struct order *order, struct nw_topo **topo)
 {
     (void)order;
@@ -159,6 +165,7 @@ static const struct phase {
 } phases[] = {
     {"reading devices (hwloc, NVML, RDMA)", 45, wants_all, read_machine},
     {"reading the system", 15, wants_all, read_system},
+    {"reading the kernel's log", 15, wants_all, read_log},
     {"asking PyTorch", PYTHON_LIMIT_S + 5, wants_python, read_python},
     {"loading the GPUs' links", 90, wants_load, load_gpus},
     {"measuring the disk", 60, wants_disk, measure_disk},

@@ -10,6 +10,7 @@
 #include "base/library.h"
 #include "topo/live_rdma.h"
 #include "topo/read_ib.h"
+#include "topo/system.h"
 
 #undef ibv_query_port /* a macro that checks for newer drivers; the plain function is enough here  \
                        */
@@ -91,10 +92,10 @@ static nw_rc read_devices(const struct verbs *verbs, struct nw_topo *topo)
         verbs->free_device_list(list);
     if (rc != NW_OK || closed == 0)
         return rc;
-    return nw_findings_add(&topo->findings, NW_FINDING_INFO, "not-checked", topo->host,
-                           "give the container or user access to /dev/infiniband/uverbs*",
-                           "the MTU of %d RDMA devices was not checked: they may not be opened",
-                           closed);
+    return nw_topo_not_checked(topo,
+                               "MTU of %d RDMA devices (they may not be opened: give access to "
+                               "/dev/infiniband/uverbs*)",
+                               closed);
 }
 
 nw_rc nw_rdma_verbs(struct nw_topo *topo)

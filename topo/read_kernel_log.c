@@ -9,6 +9,7 @@
 #include "topo/classify.h"
 #include "topo/read.h"
 #include "topo/read_ib.h"
+#include "topo/system.h"
 
 /* --- facts of one device --- */
 
@@ -217,10 +218,9 @@ nw_rc nw_kernel_log_live(struct nw_topo *topo)
 
     if (length < 0) {
         free(data);
-        return nw_findings_add(&topo->findings, NW_FINDING_INFO, "not-checked", topo->host,
-                               "run as root, or read it with: sudo dmesg > FILE, and give FILE",
-                               "the kernel's log (GPU errors, PCIe limits and errors, links that "
-                               "went down) needs root");
+        return nw_topo_not_checked(
+            topo, "GPU errors, PCIe limits and links that went down in the kernel's log (run as "
+                  "root, or give the output of sudo dmesg to topo --from)");
     }
     rc = nw_kernel_log_apply(data, (size_t)length, "the kernel's log", "kernel log", topo);
     free(data);

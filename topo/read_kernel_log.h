@@ -1,7 +1,5 @@
 /* Private to topo/. What the kernel's log says of PCIe, GPUs and links: a dmesg or syslog text, and
  * the live machine's.
- *
- *     NW_TRY(nw_kernel_log_live(topo));   // topo: the live machine; facts go to its nodes
  */
 #ifndef NW_TOPO_READ_KERNEL_LOG_H
 #define NW_TOPO_READ_KERNEL_LOG_H
@@ -43,9 +41,8 @@ bool nw_log_says(const struct nw_log_device *device); /* an event, not just its 
 void nw_log_xid_text(const struct nw_log_device *device, char text[96]);
 int nw_log_downs(const struct nw_log_device *device);
 
-/* Reads the kernel's ring buffer; where that is not allowed: a finding "not-checked". */
-nw_rc nw_kernel_log_live(struct nw_topo *topo);
-/* The same from a text. */
+/* Facts of a log to the devices of a machine that is known. nw_kernel_log_live (topo/system.h) does
+ * so with the live log. */
 nw_rc nw_kernel_log_apply(const char *data, size_t length, const char *what, const char *source,
                           struct nw_topo *topo);
 

@@ -25,6 +25,10 @@ nw_rc nw_system_read(const struct nw_system_places *places, struct nw_topo *topo
  */
 nw_rc nw_system_probe_python(struct nw_topo *topo, const char *program, double limit_s);
 
+/* The kernel's log: GPU errors (Xid), PCIe limits and errors, links that went down, as facts of the
+ * devices that are there. Where it may not be read: part of "not-checked". */
+nw_rc nw_kernel_log_live(struct nw_topo *topo);
+
 /* Adds to the finding "not-checked" of this machine: "ACS of 4 bridges (run as root)": what,
  * why, and how to learn it. */
 nw_rc nw_topo_not_checked(struct nw_topo *topo, const char *format, ...)

@@ -1,6 +1,7 @@
 /* The kernel's log: what its lines come to, in every dress a line wears. */
 #include "topo/read.h"
 #include "topo/read_kernel_log.h"
+#include "topo/system.h"
 #include "topo_field.h"
 
 static int at(const struct nw_topo *topo, const char *pci)
