@@ -8,8 +8,10 @@
 
 #include "topo/topo.h"
 
+enum { NW_PATH_GPUS_MAX = 400, NW_PATH_NICS_MAX = 1200 }; /* a domain of 144 GPUs is sold */
+
 struct nw_path_devices {
-    int *nodes; /* GPUs, then NICs that carry RDMA (or may); the caller frees */
+    int *nodes; /* GPUs, then NICs that carry RDMA (or may), the first of each; the caller frees */
     int count, gpu_count;
 };
 nw_rc nw_report_path_devices(const struct nw_topo *topo, struct nw_path_devices *devices_out);

@@ -40,11 +40,12 @@ nw_rc nw_report_path_devices(const struct nw_topo *topo, struct nw_path_devices 
 
     if (devices.nodes == NULL)
         return nw_fail(NW_ENOMEM, "out of memory for the paths between devices");
-    for (int i = 0; i < (int)topo->node_count; i++)
+    for (int i = 0; i < (int)topo->node_count && devices.count < NW_PATH_GPUS_MAX; i++)
         if (topo->nodes[i].kind == NW_NODE_GPU)
             devices.nodes[devices.count++] = i;
     devices.gpu_count = devices.count;
-    for (int i = 0; i < (int)topo->node_count; i++)
+    for (int i = 0;
+         i < (int)topo->node_count && devices.count < devices.gpu_count + NW_PATH_NICS_MAX; i++)
         if (topo->nodes[i].kind == NW_NODE_NIC && strcmp(topo->nodes[i].fabric, "ethernet") != 0 &&
             strcmp(topo->nodes[i].fabric, "wifi") != 0)
             devices.nodes[devices.count++] = i;

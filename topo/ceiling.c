@@ -51,10 +51,9 @@ double nw_ceiling_nvlink(const struct nw_topo *topo, int gpu, int *lane_count_ou
     double bytes = 0, most_bytes = 0, found;
     bool switched = nw_topo_number(topo, gpu, NW_FACT_NVLINK_SWITCH) == 1;
 
-    for (size_t i = 0; i < topo->link_count; i++) {
-        const struct nw_topo_link *link = &topo->links[i];
-
-        if (link->kind != NW_LINK_NVLINK || (link->a != gpu && link->b != gpu) ||
+    for (const struct nw_topo_link *link = NULL;
+         (link = nw_topo_next_link(topo, gpu, link)) != NULL;) {
+        if (link->kind != NW_LINK_NVLINK ||
             topo->nodes[link->a == gpu ? link->b : link->a].kind != NW_NODE_GPU)
             continue; /* POWER: links to the CPU */
         peers++;

@@ -55,52 +55,57 @@ struct inside {
     const char *why;
 };
 
+/* Who stands for the group that a node is in. */
+static int leader_of(int *leader, int node)
+{
+    while (leader[node] != node)
+        node = leader[node] = leader[leader[node]];
+    return node;
+}
+
+static void join(const struct nw_topo *topo, nw_link_kind kind, int *leader)
+{
+    for (int i = 0; i < (int)topo->node_count; i++)
+        leader[i] = i;
+    for (size_t i = 0; i < topo->link_count; i++)
+        if (topo->links[i].kind == kind)
+            leader[leader_of(leader, topo->links[i].a)] = leader_of(leader, topo->links[i].b);
+    for (size_t i = 0; i < topo->stated_count && kind == NW_LINK_NVLINK; i++)
+        if (topo->stated[i].class_id == NW_CLASS_NV)
+            leader[leader_of(leader, topo->stated[i].a)] = leader_of(leader, topo->stated[i].b);
+}
+
 /* Do links of this kind join all GPUs, over others where need be? */
 static bool joined(const struct nw_topo *topo, nw_link_kind kind)
 {
     int *leader = calloc(topo->node_count, sizeof *leader);
-    int groups = 0;
-    bool moved = true;
+    int first = -1;
+    bool one = true;
 
     if (leader == NULL)
         return false;
-    for (int i = 0; i < (int)topo->node_count; i++)
-        leader[i] = i;
-    while (moved) {
-        moved = false;
-        for (size_t i = 0; i < topo->link_count + topo->stated_count; i++) {
-            const bool link = i < topo->link_count;
-            const struct nw_topo_stated *stated = link ? NULL : &topo->stated[i - topo->link_count];
-            const int a = link ? topo->links[i].a : stated->a;
-            const int b = link ? topo->links[i].b : stated->b;
-            const int least = leader[a] < leader[b] ? leader[a] : leader[b];
-
-            if (link ? topo->links[i].kind != kind
-                     : kind != NW_LINK_NVLINK || stated->class_id != NW_CLASS_NV)
-                continue;
-            moved |= leader[a] != least || leader[b] != least;
-            leader[a] = leader[b] = least;
-        }
+    join(topo, kind, leader);
+    for (int i = 0; i < (int)topo->node_count; i++) {
+        if (topo->nodes[i].kind != NW_NODE_GPU)
+            continue;
+        if (first < 0)
+            first = leader_of(leader, i);
+        one &= leader_of(leader, i) == first;
     }
-    for (int i = 0, first = -1; i < (int)topo->node_count; i++)
-        if (topo->nodes[i].kind == NW_NODE_GPU && (first < 0 || leader[i] != first)) {
-            first = first < 0 ? leader[i] : first;
-            groups++;
-        }
     free(leader);
-    return groups == 1;
+    return one && first >= 0;
 }
 
 static double xgmi_of(const struct nw_topo *topo, int gpu)
 {
     double sum = 0;
 
-    for (size_t i = 0; i < topo->link_count; i++)
-        if (topo->links[i].kind == NW_LINK_XGMI &&
-            (topo->links[i].a == gpu || topo->links[i].b == gpu)) {
-            if (!(topo->links[i].bytes_per_s > 0))
+    for (const struct nw_topo_link *link = NULL;
+         (link = nw_topo_next_link(topo, gpu, link)) != NULL;)
+        if (link->kind == NW_LINK_XGMI) {
+            if (!(link->bytes_per_s > 0))
                 return NAN;
-            sum += topo->links[i].bytes_per_s;
+            sum += link->bytes_per_s;
         }
     return sum > 0 ? sum : NAN;
 }

@@ -118,6 +118,24 @@ const struct nw_topo_link *nw_topo_link_between(const struct nw_topo *topo, nw_l
     return found;
 }
 
+const struct nw_topo_link *nw_topo_next_link(const struct nw_topo *topo, int node,
+                                             const struct nw_topo_link *after)
+{
+    size_t at = after != NULL ? (size_t)(after - topo->links) + 1 : 0;
+    int next;
+
+    if (topo->link_count > 0 && topo->nodes[topo->links[0].a].first_link != 0) {
+        if (after == NULL)
+            next = topo->nodes[node].first_link;
+        else
+            next = after->a == node ? after->next_of_a : after->next_of_b;
+        return next != 0 ? &topo->links[next - 1] : NULL;
+    }
+    while (at < topo->link_count && topo->links[at].a != node && topo->links[at].b != node)
+        at++; /* nobody chained them */
+    return at < topo->link_count ? &topo->links[at] : NULL;
+}
+
 /* The deepest node above both; parents have smaller indexes than their children. */
 static int common_ancestor(const struct nw_topo *topo, int a, int b)
 {

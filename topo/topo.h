@@ -222,6 +222,9 @@ const char *nw_link_kind_title(nw_link_kind kind);
 /* The link between two nodes (indexes, in any order), NULL when there is none of that kind. */
 const struct nw_topo_link *nw_topo_link_between(const struct nw_topo *topo, nw_link_kind kind,
                                                 int a, int b);
+/* The links that end at a node, in no order: NULL begins, NULL ends. */
+const struct nw_topo_link *nw_topo_next_link(const struct nw_topo *topo, int node,
+                                             const struct nw_topo_link *after);
 /* How two nodes are joined over PCIe, nearest first. */
 #define NW_PATH_MAP(X)                                                                             \
     X(NW_PATH_SAME, "same", "the same device")                                                     \
