@@ -45,6 +45,9 @@ struct nw_reach_end { /* a host that listens */
     size_t address_count;
     char filter[96];    /* NCCL_SOCKET_IFNAME in force; "": none */
     char left_out[256]; /* interfaces that are up and not taken, with commas */
+    char
+        link_local[96]; /* of those the ones with an address that no router and no other host knows:
+                           of a management controller mostly. NCCL does not leave them out */
 };
 
 /* X(enumerator, key in JSON) */

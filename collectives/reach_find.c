@@ -118,13 +118,19 @@ static bool has_interface(const struct nw_reach_end *end, const char *name)
     return false;
 }
 
-static void note_left_out(struct nw_reach_end *end, const char *name)
+/* Appends a name that is not there yet. */
+static void note(char *list, size_t size, const char *name)
 {
-    const size_t used = strlen(end->left_out);
+    const size_t used = strlen(list);
 
-    if (!is_listed(end->left_out, true, name) && used + strlen(name) + 2 < sizeof end->left_out)
-        snprintf(end->left_out + used, sizeof end->left_out - used, "%s%s", used > 0 ? "," : "",
-                 name);
+    if (!is_listed(list, true, name) && used + strlen(name) + 2 < size)
+        snprintf(list + used, size - used, "%s%s", used > 0 ? "," : "", name);
+}
+
+/* 169.254.0.0/16 (RFC 3927): the same on every host, as of management controllers (BMC). */
+static bool is_link_local(const char *ip)
+{
+    return strncmp(ip, "169.254.", 8) == 0;
 }
 
 static void add(struct nw_reach_end *end, const struct ifaddrs *entry, const char *ip)
@@ -182,10 +188,14 @@ nw_rc nw_reach_find(const char *filter, struct nw_reach_end *end_out)
             if (!is_up(entry) || entry->ifa_addr->sa_family != families[family] ||
                 !address_text(entry->ifa_addr, ip))
                 continue;
-            if (nw_reach_takes(filter, entry->ifa_name))
+            if (!nw_reach_takes(filter, entry->ifa_name)) {
+                note(end.left_out, sizeof end.left_out, entry->ifa_name);
+            } else if (is_link_local(ip) && end.filter[0] == '\0') {
+                note(end.left_out, sizeof end.left_out, entry->ifa_name);
+                note(end.link_local, sizeof end.link_local, entry->ifa_name);
+            } else {
                 add(&end, entry, ip);
-            else
-                note_left_out(&end, entry->ifa_name);
+            }
         }
     freeifaddrs(list);
     choose(&end);

@@ -53,6 +53,8 @@ nw_rc nw_reach_end_to_json(const struct nw_reach_end *end, json_t **json_out)
         NW_TRY_GOTO(nw_json_set_text(json, "filter", end->filter), out);
     if (end->left_out[0] != '\0')
         NW_TRY_GOTO(nw_json_set_text(json, "left_out", end->left_out), out);
+    if (end->link_local[0] != '\0')
+        NW_TRY_GOTO(nw_json_set_text(json, "link_local", end->link_local), out);
     rc = nw_json_set_new(json, "addresses", addresses);
     addresses = NULL;
     if (rc == NW_OK) {
@@ -86,6 +88,8 @@ nw_rc nw_reach_end_from_json(const json_t *json, const char *what, struct nw_rea
     NW_TRY(nw_json_get_int(json, what, "port", true, &end.port));
     NW_TRY(nw_json_get_field(json, what, "filter", false, end.filter, sizeof end.filter));
     NW_TRY(nw_json_get_field(json, what, "left_out", false, end.left_out, sizeof end.left_out));
+    NW_TRY(
+        nw_json_get_field(json, what, "link_local", false, end.link_local, sizeof end.link_local));
     if (!json_is_array(addresses) || json_array_size(addresses) > NW_REACH_ADDRESSES_MAX ||
         end.port < 0 || end.port > 65535)
         return nw_fail(NW_EUSAGE,

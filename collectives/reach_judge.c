@@ -1,5 +1,5 @@
-/* What the connections between hosts say, in words. A fault that many pairs share is told for the
- * first TOLD_MAX of them, then counted. */
+/* What the connections between hosts say, in words. A fault that many pairs share (the same state
+ * over interfaces of one name) is told for the first TOLD_MAX of them, then counted. */
 #include <arpa/inet.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "collectives/reach.h"
 
-#define TOLD_MAX 8
+#define TOLD_MAX 4
 
 static bool same_subnet(const struct nw_reach_address *a, const struct nw_reach_address *b)
 {
@@ -137,25 +137,60 @@ static nw_rc tell_blocked(const struct nw_reach_report *report, size_t from,
                                               "these nodes");
 }
 
-static nw_rc judge_pairs(const struct nw_reach_report *report, struct nw_findings *findings)
+static const struct nw_reach_address *address_of(const struct nw_reach_report *report,
+                                                 const struct nw_reach_try *try)
 {
-    size_t faults = 0;
+    return &report->ends[try->to].addresses[try->address];
+}
+
+static bool is_alike(const struct nw_reach_report *report, const struct nw_reach_try *a,
+                     const struct nw_reach_try *b)
+{
+    return a->state == b->state &&
+           strcmp(address_of(report, a)->interface, address_of(report, b)->interface) == 0;
+}
+
+/* How many of those alike there are ahead of this one (`ahead`), or in all; counts up to `most`. */
+static size_t count_alike(const struct nw_reach_report *report, size_t host, size_t index,
+                          bool ahead, size_t most)
+{
+    const struct nw_reach_try *one = &report->tries[host][index];
+    size_t count = 0;
 
     for (size_t from = 0; from < report->count; from++)
         for (size_t i = 0; report->tries[from] != NULL && i < report->try_counts[from]; i++) {
-            const struct nw_reach_try *try = &report->tries[from][i];
-
-            if (try->state == NW_REACH_OK)
-                continue;
-            if (faults++ < TOLD_MAX)
-                NW_TRY(tell_blocked(report, from, try, findings));
+            if (count == most || (ahead && from == host && i == index))
+                return count;
+            count += is_alike(report, one, &report->tries[from][i]);
         }
-    if (faults <= TOLD_MAX)
+    return count;
+}
+
+static nw_rc judge_one(const struct nw_reach_report *report, size_t from, size_t index,
+                       struct nw_findings *findings)
+{
+    const struct nw_reach_try *try = &report->tries[from][index];
+    const struct nw_reach_address *address = address_of(report, try);
+    const size_t before = count_alike(report, from, index, true, TOLD_MAX + 1);
+
+    if (before < TOLD_MAX)
+        return tell_blocked(report, from, try, findings);
+    if (before > TOLD_MAX)
         return NW_OK;
-    return nw_findings_add(findings, NW_FINDING_FAIL, "reach-blocked", "all hosts",
-                           "see the ones before; --json lists every connection",
-                           "%zu connections between hosts fail, %d of them are listed", faults,
-                           TOLD_MAX);
+    return nw_findings_add(findings, address->chosen ? NW_FINDING_FAIL : NW_FINDING_WARN,
+                           words[try->state].code, "all hosts", words[try->state].remedy,
+                           "%zu more connections over %s fail in the same way (--json lists them)",
+                           count_alike(report, from, index, false, SIZE_MAX) - TOLD_MAX,
+                           address->interface);
+}
+
+static nw_rc judge_pairs(const struct nw_reach_report *report, struct nw_findings *findings)
+{
+    for (size_t from = 0; from < report->count; from++)
+        for (size_t i = 0; report->tries[from] != NULL && i < report->try_counts[from]; i++)
+            if (report->tries[from][i].state != NW_REACH_OK)
+                NW_TRY(judge_one(report, from, i, findings));
+    return NW_OK;
 }
 
 /* ---- interfaces --------------------------------------------------------------------------------
@@ -267,6 +302,23 @@ static nw_rc judge_subnets(const struct nw_reach_report *report, struct nw_findi
     return NW_OK;
 }
 
+static nw_rc judge_link_local(const struct nw_reach_report *report, struct nw_findings *findings)
+{
+    for (size_t i = 0; i < report->count; i++) {
+        const struct nw_reach_end *end = &report->ends[i];
+
+        if (end->link_local[0] == '\0')
+            continue;
+        return nw_findings_add(findings, NW_FINDING_INFO, "reach-link-local", end->host,
+                               "leave it out by name: NCCL_SOCKET_IFNAME=^NAME (and --mca "
+                               "btl_tcp_if_exclude for Open MPI)",
+                               "%s: a link-local address (169.254.…), mostly the management "
+                               "controller's; no other host reaches it, and NCCL may take it",
+                               end->link_local);
+    }
+    return NW_OK;
+}
+
 static nw_rc judge_filters(const struct nw_reach_report *report, struct nw_findings *findings)
 {
     for (size_t i = 1; i < report->count; i++) {
@@ -301,6 +353,7 @@ nw_rc nw_reach_judge(const struct nw_reach_report *report, struct nw_findings *f
     }
     NW_TRY(judge_subnets(report, findings));
     NW_TRY(judge_filters(report, findings));
+    NW_TRY(judge_link_local(report, findings));
     if (report->count <= NW_REACH_ALL_HOSTS || !any_was_tried(report))
         return NW_OK;
     return nw_findings_add(findings, NW_FINDING_INFO, "not-checked", "all hosts", NULL,

@@ -1,6 +1,7 @@
 #include <criterion/criterion.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -199,6 +200,47 @@ Test(reach, many_hosts_try_a_connected_part)
             partners += nw_reach_is_partner(from, to, 200);
         cr_expect(partners >= 3 && partners <= 64, "%d partners", partners);
     }
+}
+
+/* 40 hosts, one network of two is blocked everywhere. */
+Test(reach, a_fault_of_many_pairs_is_told_some_times_and_counted)
+{
+    enum { HOSTS = 40 };
+    static struct nw_reach_end ends[HOSTS];
+    static struct nw_reach_try tries[HOSTS][2 * HOSTS];
+    struct nw_reach_try *lists[HOSTS];
+    size_t counts[HOSTS] = {0};
+    struct nw_findings findings = {0};
+
+    for (int host = 0; host < HOSTS; host++) {
+        char name[16], ip[16];
+
+        snprintf(name, sizeof name, "node%d", host);
+        snprintf(ip, sizeof ip, "10.0.0.%d", host + 1);
+        ends[host] = end_of(name, "eth0", ip, 9000);
+        ends[host].addresses[1] = ends[host].addresses[0];
+        strcpy(ends[host].addresses[1].interface, "eth1");
+        snprintf(ends[host].addresses[1].ip, 48, "10.0.1.%d", host + 1);
+        ends[host].address_count = 2;
+        lists[host] = tries[host];
+        for (int to = 0; to < HOSTS; to++)
+            for (int address = 0; address < 2 && to != host; address++)
+                tries[host][counts[host]++] =
+                    (struct nw_reach_try){.to = to,
+                                          .address = address,
+                                          .state = address == 1 ? NW_REACH_TIMEOUT : NW_REACH_OK,
+                                          .took_ns = NAN};
+    }
+    cr_assert_eq(nw_reach_judge(
+                     &(struct nw_reach_report){
+                         .ends = ends, .count = HOSTS, .tries = lists, .try_counts = counts},
+                     &findings),
+                 NW_OK);
+    cr_expect_eq(findings.count, 5);
+    cr_expect_str_eq(findings.items[0].where, "node0 -> node1 eth1");
+    cr_expect_not_null(strstr(findings.items[4].text, "1556 more connections over eth1"), "%s",
+                       findings.items[4].text);
+    nw_findings_free(&findings);
 }
 
 Test(reach, goes_through_json_unchanged)
