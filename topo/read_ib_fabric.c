@@ -433,5 +433,6 @@ bool nw_is_ib_fabric(const char *data, size_t length)
     if (nw_text_has(data, length, 0, "==(") && nw_text_has(data, length, 0, ")==>"))
         return true;
     return nw_text_find_line(data, length, "switchguid=") > 0 ||
-           nw_text_find_line(data, length, "caguid=") > 0;
+           nw_text_find_line(data, length, "caguid=") > 0 ||
+           (nw_text_find_line(data, length, "Switch") > 0 && nw_text_has(data, length, 0, "\"S-"));
 }

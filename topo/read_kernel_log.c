@@ -230,7 +230,7 @@ nw_rc nw_kernel_log_live(struct nw_topo *topo)
 /* --- is it such a file? --- */
 
 /* "[   10.735323] ", "[Mon Aug 17 00:00:24 2023] ", "Aug 17 00:00:24 host ", "2024-05-01T12:00:00",
- * "6,1234,5678,-;" */
+ * "6,1234,5678,-;", "kern  :warn  : 2025-01-21T02:21:33,498559+00:00 " */
 static bool is_log_line(const char *line)
 {
     char month[4], host[64];
@@ -238,6 +238,8 @@ static bool is_log_line(const char *line)
     unsigned int a, b;
 
     if (sscanf(line, "[%9u.%9u]%n", &a, &b, &end) == 2 && end > 0)
+        return true;
+    if (nw_text_starts(line, "kern  :") || nw_text_starts(line, "daemon:"))
         return true;
     if (sscanf(line, "[%*3s %3s %2d %2d:%2d:%2d %4d]", month, &day, &hour, &minute, &second,
                &year) == 6)

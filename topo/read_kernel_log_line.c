@@ -363,6 +363,7 @@ static const struct {
     {"Link is Down", take_link_down},
     {"Link DOWN", take_link_down},
     {"Lost carrier", take_carrier},
+    {"lost carrier", take_carrier},
     {"carrier: link disconnected", take_disconnected},
 };
 

@@ -300,6 +300,19 @@ Test(topo_read_ib, a_slow_adapter_of_a_fabric_is_named_with_its_loss)
     nw_topo_free(topo);
 }
 
+Test(topo_read_ib, a_fabric_of_switches_alone)
+{
+    struct nw_topo *topo = text_topo(
+        "Switch  41 \"S-0011223344550001\"      # \"switch0001\" base port 0 lid 1433 lmc 0\n"
+        "Switch  41 \"S-0011223344550002\"      # \"switch0002\" base port 0 lid 1434 lmc 0\n");
+    const struct nw_finding *finding = finding_of(topo, "fabric-view");
+
+    cr_assert_not_null(finding);
+    cr_expect_not_null(strstr(finding->text, "switches: 2"), "%s", finding->text);
+    cr_expect_eq(topo->node_count, 1);
+    nw_topo_free(topo);
+}
+
 Test(topo_read_ib, no_cut_of_a_file_crashes)
 {
     static const char *const files[] = {

@@ -55,6 +55,8 @@ Test(topo_read_kernel_log, gpu_errors_count_by_number_and_gpu)
         "fallen off the bus.\n"
         "[Mon Aug 17 00:00:24 2023] NVRM: Xid (PCI:0000:17:00): 79, pid=1, GPU has fallen\n"
         "6,901,100,-;NVRM: Xid (PCI:00000000:65:00 GPU-I:05): 94, pid=7194, Contained\n"
+        "kern  :warn  : 2025-01-21T02:21:33,498559+00:00 NVRM: Xid (PCI:0000:38:00): 13, "
+        "pid='<u>'\n"
         "[   12.0] NVRM: Xid (0000:66:00): 31, Ch 00000010\n"
         "[   12.0] NVRM: Xid (PCI:0000:66:00) 31, Ch 00000010\n"
         "[   13.0] NVRM: GPU 0000:67:00.0: GPU has fallen off the bus.\n"
@@ -63,10 +65,11 @@ Test(topo_read_kernel_log, gpu_errors_count_by_number_and_gpu)
         const char *pci, *xids;
     } rows[] = {{"0000:17:00.0", "63, 79 x2"},
                 {"0000:65:00.0", "94"},
+                {"0000:38:00.0", "13"},
                 {"0000:66:00.0", "31 x2"},
                 {"0000:67:00.0", "79"}};
 
-    cr_expect_eq(nw_topo_count(topo, NW_NODE_GPU), 4);
+    cr_expect_eq(nw_topo_count(topo, NW_NODE_GPU), 5);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const int gpu = at(topo, rows[i].pci);
 
@@ -114,6 +117,11 @@ Test(topo_read_kernel_log, links_that_went_down)
         {"Aug 17 00:00:24 vm NetworkManager[9]: <info>  [1] device (ib2): carrier: link "
          "disconnected\n",
          "ib2", 1},
+        {"Aug 17 06:18:01 vm systemd-networkd[5398]: ib6: lost carrier\nAug 17 06:18:06 vm "
+         "systemd-networkd[5398]: ib6: lost carrier\nAug 17 06:18:06 vm systemd-networkd[5398]: "
+         "ib6: "
+         "Gained carrier\n",
+         "ib6", 2},
         /* one event, told by two */
         {"Aug 17 00:00:24 vm kernel: [1.0] mlx5_core 0000:98:00.0 ens3np0: Link down\n"
          "Aug 17 00:00:24 vm systemd-networkd[614]: ens3np0: Lost carrier\n",
@@ -163,6 +171,23 @@ Test(topo_read_kernel_log, a_live_machine_gets_the_facts_of_its_devices)
     cr_expect_eq(nw_topo_number(topo, nic, NW_FACT_FLAPS), 1);
     cr_expect_str_eq(nw_topo_text(topo, machine, NW_FACT_XID), "0000:99:00.0: 79");
     nw_topo_free(topo);
+}
+
+Test(topo_read_kernel_log, logs_that_say_nothing_are_read)
+{
+    static const char *const rows[] = {
+        "kern  :err   : 2025-02-10T16:28:06,502716+00:00 nvidia-peermem invalid context\n",
+        "[    0.000000] Linux version 6.8.0\n",
+        "Nov 30 10:00:00 node1 sshd[1]: Accepted publickey\n",
+        "2024-05-01T12:00:00.1+00:00 node1 systemd[1]: Started x\n",
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct nw_topo *topo = text_topo(rows[i]);
+
+        cr_expect_not_null(finding_of(topo, "log-says-nothing"), "%s", rows[i]);
+        nw_topo_free(topo);
+    }
 }
 
 /* Readable or not, depending on rights: either way there is something to say or to know. */
