@@ -161,7 +161,9 @@ static void complete(struct view *view)
     }
     nw_clear_error();
     if (view->request.nodes == NULL && view->request.ranks == 0) {
-        snprintf(view->nodes, sizeof view->nodes, "%zu", view->input->host_count);
+        const bool wire = view->network > 0 || view->input->request->inter_gb_per_s > 0;
+
+        snprintf(view->nodes, sizeof view->nodes, "%zu", wire ? view->input->host_count : 1);
         view->request.nodes = view->nodes;
     }
 }
@@ -361,8 +363,11 @@ static void describe(struct view *view)
                   costs->inter_bytes_per_s);
     snprintf(
         costs->text + strlen(costs->text), sizeof costs->text - strlen(costs->text),
-        ". A finding's cost is the same prediction with its loss taken off that path; findings "
-        "are not added up");
+        "%s. A finding's cost is the same prediction with its loss taken off that path; findings "
+        "are not added up",
+        costs->node_count == 1 && view->input->host_count > 1
+            ? "; what the network between the nodes carries is not known (--inter-node GB/s)"
+            : "");
 }
 
 nw_rc nw_finding_costs(const struct nw_finding_cost_input *input, struct nw_findings *findings,
