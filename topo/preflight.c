@@ -122,10 +122,28 @@ static nw_rc carry_over(struct nw_preflight_run *run, size_t host)
     return NW_OK;
 }
 
+/* Rules compare devices with each other; the largest domain of GPUs known has 576. */
+enum { DEVICES_MOST = 2048 };
+
+static nw_rc check_size(const struct nw_topo *topo)
+{
+    static const nw_node_kind kinds[] = {NW_NODE_GPU, NW_NODE_NIC, NW_NODE_PORT};
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (nw_topo_count(topo, kinds[i]) > DEVICES_MOST)
+            return nw_fail(NW_EUSAGE, "%s: %d nodes of kind \"%s\"; at most %d can be judged",
+                           topo->source[0] != '\0' ? topo->source : topo->host,
+                           nw_topo_count(topo, kinds[i]), nw_node_kind_key(kinds[i]),
+                           (int)DEVICES_MOST);
+    return NW_OK;
+}
+
 static nw_rc apply(struct nw_preflight_run *run)
 {
     const size_t host_count = run->input->host_count;
 
+    for (size_t host = 0; host < host_count; host++)
+        NW_TRY(check_size(nw_run_host(run, host)));
     for (const struct nw_preflight_rule *rule = nw_preflight_rules; rule->codes != NULL; rule++) {
         if (rule->all != NULL)
             NW_TRY(rule->all(run));

@@ -106,7 +106,7 @@ static nw_rc judge_acs(struct nw_preflight_run *run, size_t host, const struct a
 
     for (size_t i = 0; i < topo->node_count; i++) {
         const double control = nw_topo_number(topo, (int)i, NW_FACT_ACS);
-        const unsigned bits = control > 0 ? (unsigned)control : 0;
+        const unsigned bits = (unsigned)nw_small(control);
 
         if (topo->nodes[i].kind != NW_NODE_BRIDGE)
             continue;

@@ -57,7 +57,7 @@ static nw_rc judge_memlock(struct nw_preflight_run *run, size_t host)
                    "ulimit -l unlimited (limits.conf; docker --ulimit memlock=-1; Slurm "
                    "PropagateResourceLimits)",
                    "processes may lock %s of memory%s, and there is RDMA",
-                   nw_format_bytes(text, (uint64_t)limit),
+                   nw_format_bytes(text, (uint64_t)fmax(0, limit)),
                    nw_is_yes(topo, 0, NW_FACT_MEMLOCK_EXEMPT) ? " (root may more)" : ""));
     return nw_tell_effect(run, NAN,
                           "RDMA buffers cannot be registered: NCCL and MPI stop with \"Cannot "
@@ -75,7 +75,7 @@ static nw_rc judge_shm(struct nw_preflight_run *run, size_t host)
     NW_TRY(nw_tell(run, host, 0, NW_FINDING_WARN, "shm-small",
                    "docker run --shm-size=16g or --ipc=host; Kubernetes: an emptyDir of medium "
                    "Memory at /dev/shm",
-                   "/dev/shm has %s", nw_format_bytes(text, (uint64_t)size)));
+                   "/dev/shm has %s", nw_format_bytes(text, (uint64_t)fmax(0, size))));
     return nw_tell_effect(
         run, NAN,
         "NCCL and data loaders share memory there: they stop with \"No space left "

@@ -76,8 +76,8 @@ static nw_rc judge_loaded(struct nw_preflight_run *run, size_t host, int index)
     const double most = nw_topo_number(topo, index, NW_FACT_LINK_MAX_GENERATION);
     const double now = nw_topo_number(topo, index, NW_FACT_LINK_GENERATION);
     const int lanes = lanes_of(&topo->nodes[index]);
-    const double is = nw_pcie_bytes_per_s((int)fmax(0, loaded), lanes);
-    const double can = nw_pcie_bytes_per_s((int)fmax(0, most), lanes);
+    const double is = nw_pcie_bytes_per_s(nw_small(loaded), lanes);
+    const double can = nw_pcie_bytes_per_s(nw_small(most), lanes);
     char text[32], best[32];
 
     if (isnan(loaded)) {
@@ -151,7 +151,7 @@ static nw_rc judge_path(struct nw_preflight_run *run, size_t host, int index)
     const int bridge = limiting_bridge(topo, index);
     const int lanes = node->link_max_lanes > 0 ? node->link_max_lanes : lanes_of(node);
     const double can =
-        device > 0 ? nw_pcie_bytes_per_s((int)device, lanes) : node->link_max_bytes_per_s;
+        device > 0 ? nw_pcie_bytes_per_s(nw_small(device), lanes) : node->link_max_bytes_per_s;
     char text[192];
 
     /* The kernel's word counts for every device, also one that its log alone does not name. */
@@ -173,7 +173,8 @@ static nw_rc judge_path(struct nw_preflight_run *run, size_t host, int index)
     }
     if (node->kind == NW_NODE_GPU && device > slot) {
         snprintf(text, sizeof text, "its slot: Gen%.0f, the GPU can Gen%.0f", slot, device);
-        return tell_limited(run, host, index, nw_pcie_bytes_per_s((int)slot, lanes), can, text);
+        return tell_limited(run, host, index, nw_pcie_bytes_per_s(nw_small(slot), lanes), can,
+                            text);
     }
     return NW_OK;
 }

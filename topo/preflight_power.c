@@ -42,9 +42,7 @@ static const char *state_text(const struct nw_topo *topo, int gpu, char text[128
 
 static unsigned reasons(const struct nw_topo *topo, int gpu)
 {
-    const double bits = nw_topo_number(topo, gpu, NW_FACT_THROTTLE);
-
-    return bits > 0 && bits < 65536 ? (unsigned)bits : 0;
+    return (unsigned)nw_small(nw_topo_number(topo, gpu, NW_FACT_THROTTLE));
 }
 
 static nw_rc effect_of_clock(struct nw_preflight_run *run, const struct nw_topo *topo, int gpu)

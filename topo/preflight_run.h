@@ -46,6 +46,12 @@ static inline const struct nw_topo *nw_run_host(const struct nw_preflight_run *r
     return run->input->hosts[host];
 }
 
+/* A number read somewhere as a whole one of 0 to 65535; 0: unknown, or none of these. */
+static inline int nw_small(double number)
+{
+    return number > 0 && number < 65536 ? (int)number : 0;
+}
+
 /* Is the fact known and set (a yes, or a number that is not 0)? Known and not set? */
 static inline bool nw_is_yes(const struct nw_topo *topo, int node, nw_fact_id id)
 {

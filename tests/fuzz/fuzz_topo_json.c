@@ -1,9 +1,10 @@
-/* Topology JSON: whatever is accepted must survive a round trip and be printable. */
+/* Topology JSON: whatever is accepted must survive a round trip, be printable, and be judged. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/topo_text.h"
+#include "topo/preflight.h"
 #include "topo/topo.h"
 
 static void print_away(const struct nw_topo *topo)
@@ -17,6 +18,18 @@ static void print_away(const struct nw_topo *topo)
     (void)nw_report_topo(stream, topo);
     fclose(stream);
     free(text);
+}
+
+/* Alone, and beside its own copy. */
+static void judge(struct nw_topo *topo, struct nw_topo *copy)
+{
+    struct nw_topo *const hosts[] = {topo, copy};
+    struct nw_findings findings = {0};
+
+    for (size_t count = 1; count <= 2; count++)
+        (void)nw_preflight_judge(&(struct nw_preflight_input){.hosts = hosts, .host_count = count},
+                                 &findings);
+    nw_findings_free(&findings);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -36,6 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             nw_topo_to_json(copy, &second) != NW_OK || !json_equal(first, second))
             abort();
         print_away(topo);
+        judge(topo, copy);
     }
     json_decref(first);
     json_decref(second);
