@@ -137,6 +137,18 @@ static void fill(const struct nw_language *language, const char *form, const str
     }
 }
 
+/* A form of few words of its own ("%s by %s") fits many a sentence by chance: its parts are short.
+ */
+static bool is_likely(size_t literal, const struct part *parts)
+{
+    enum { FEW = 8, SHORT = 24 };
+
+    for (size_t i = 0; literal < FEW && i < MAX_PARTS && parts[i].start != NULL; i++)
+        if (parts[i].length > SHORT)
+            return false;
+    return true;
+}
+
 /* The entry whose form fits and says most by itself; an exact one says most of all. */
 static const struct nw_words *find(const struct nw_language *language, const char *text,
                                    struct part *parts)
@@ -150,7 +162,8 @@ static const struct nw_words *find(const struct nw_language *language, const cha
         const size_t literal = literal_length(words->english);
 
         if (words->english[0] == '\0' || words->other[0] == '\0' || literal <= most ||
-            literal > strlen(text) || !fits(words->english, text, found))
+            literal > strlen(text) || !fits(words->english, text, found) ||
+            !is_likely(literal, found))
             continue;
         best = words;
         most = literal;
