@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "topo/topo.h"
+#include "topo/read.h"
 
 enum { MAX_NAMES = 8192 }; /* of one machine */
 
@@ -225,6 +225,7 @@ static nw_rc rewrite(const struct nw_names *names, char *field, size_t size, uns
     if (text == NULL)
         return no_memory();
     snprintf(field, size, "%s", text);
+    nw_clean_text(field); /* where it was cut */
     free(text);
     return NW_OK;
 }

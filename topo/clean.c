@@ -26,7 +26,7 @@ static size_t utf8_length(const unsigned char *text)
     return code >= least && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff) ? length : 0;
 }
 
-static void clean(char *field)
+void nw_clean_text(char *field)
 {
     unsigned char *text = (unsigned char *)field;
 
@@ -44,14 +44,20 @@ static void clean(char *field)
 
 void nw_topo_clean(struct nw_topo *topo)
 {
-    clean(topo->host);
-    clean(topo->source);
-    clean(topo->os);
+    nw_clean_text(topo->host);
+    nw_clean_text(topo->source);
+    nw_clean_text(topo->os);
     for (size_t i = 0; i < topo->node_count; i++) {
         struct nw_topo_node *node = &topo->nodes[i];
         char *const fields[] = {node->name, node->model, node->pci, node->fabric, node->os_names};
 
         for (size_t field = 0; field < sizeof fields / sizeof *fields; field++)
-            clean(fields[field]);
+            nw_clean_text(fields[field]);
+    }
+    for (size_t i = 0; i < topo->gid_count; i++) {
+        nw_clean_text(topo->gids[i].gid);
+        nw_clean_text(topo->gids[i].type);
+        nw_clean_text(topo->gids[i].ip);
+        nw_clean_text(topo->gids[i].interface);
     }
 }

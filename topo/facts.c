@@ -76,6 +76,7 @@ static nw_rc place(struct nw_topo *topo, int node, nw_fact_id id, const char *so
     }
     *fact = (struct nw_fact){.node = node, .next = next, .id = id, .number = NAN};
     snprintf(fact->source, sizeof fact->source, "%s", source);
+    nw_clean_text(fact->source);
     *fact_out = fact;
     return NW_OK;
 }
@@ -99,6 +100,7 @@ nw_rc nw_topo_set_text(struct nw_topo *topo, int node, nw_fact_id id, const char
     struct nw_fact *fact;
 
     nw_squeeze(text != NULL ? text : "", squeezed, sizeof squeezed);
+    nw_clean_text(squeezed); /* of a device, and where it was cut */
     if (squeezed[0] == '\0')
         return NW_OK;
     NW_TRY(place(topo, node, id, source, &fact));

@@ -41,6 +41,7 @@ nw_rc nw_merge_disagree(struct nw_merge *merge, int node, const char *what, cons
              into_source != NULL && into_source[0] != '\0' ? into_source : source_of(into),
              from_value,
              from_source != NULL && from_source[0] != '\0' ? from_source : source_of(merge->from));
+    nw_clean_text(text); /* where it was cut */
     if (is_told(&into->findings, where, text))
         return NW_OK;
     merge->told++;

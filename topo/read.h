@@ -138,6 +138,7 @@ bool nw_topo_is_judged(const char *code); /* a code of nw_topo_judge's findings 
 
 /* Texts come from devices and files: cuts torn UTF-8, replaces control characters. */
 void nw_topo_clean(struct nw_topo *topo);
+void nw_clean_text(char *text); /* one of them, in place */
 
 /* Does a text begin with the byte order mark of UTF-16? Then it can be made UTF-8; the caller frees,
  * NUL-terminated. */

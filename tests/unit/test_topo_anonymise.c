@@ -371,3 +371,24 @@ Test(topo_anonymise, a_saved_file_reads_back)
     }
     remove(path);
 }
+
+/* Replacements may be longer than what they replace: texts are cut between characters. */
+Test(topo_anonymise, cut_texts_stay_text)
+{
+    for (int pad = 0; pad < 4; pad++) {
+        struct nw_topo *topo = planted_machine();
+        char text[400] = "";
+
+        for (int i = 0; i < pad; i++)
+            strcat(text, "x");
+        while (strlen(text) < 180)
+            strcat(text, " /\xc3\xa9 \xe7\xbd\x91");
+        cr_assert_eq(nw_topo_set_text(topo, 0, NW_FACT_PARALLEL_FS, text, "t"), NW_OK);
+        while (strlen(text) < 380)
+            strcat(text, "\xe7\xbd\x91");
+        cr_assert_eq(nw_topo_set_text(topo, 0, NW_FACT_CONTAINER, text, text), NW_OK);
+        cr_assert_eq(nw_topo_anonymise(topo, "seed"), NW_OK);
+        free(json_text(topo)); /* asserts that it can be written */
+        nw_topo_free(topo);
+    }
+}
