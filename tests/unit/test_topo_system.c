@@ -368,6 +368,60 @@ Test(topo_system, the_script_itself_runs_and_a_missing_python_is_no_error)
     nw_topo_free(topo);
 }
 
+static const struct tree_file fake_torch[] = {
+    {"good/torch/__init__.py", "print('a greeting')\nfrom . import version, cuda\n"
+                               "__version__ = '2.6.0+cu124'\n"},
+    {"good/torch/version.py", "cuda = '12.4'\n"},
+    {"good/torch/cuda/__init__.py", "from . import nccl\ndef device_count():\n    return 4\n"},
+    {"good/torch/cuda/nccl.py", "def version():\n    return (2, 21, 5)\n"},
+    {"bad/torch/__init__.py", "import nw_module_that_is_not_there\n"},
+    {"worse/torch.py", "raise OSError('libcudart.so.12: cannot open')\n"},
+    {"here/torch.py", "raise SystemExit(0)\n"}, /* in the current folder: not PyTorch */
+};
+
+/* The script in a real python3, with a torch of ours before any other. */
+Test(topo_system, the_script_asks_what_torch_has)
+{
+    static const struct {
+        const char *folder, *torch, *finding;
+    } rows[] = {
+        {"good", "2.6.0+cu124", ""},
+        {"bad", NULL, "No module named 'nw_module_that_is_not_there'"},
+        {"worse", NULL, "OSError: libcudart.so.12: cannot open"},
+    };
+    char root[] = "/tmp/nw-torch-XXXXXX", path[64];
+
+    if (system("python3 -c pass 2>/dev/null") != 0)
+        return;
+    cr_assert_not_null(mkdtemp(root));
+    tree_add(root, fake_torch, sizeof fake_torch / sizeof *fake_torch);
+    snprintf(path, sizeof path, "%s/here", root);
+    cr_assert_eq(chdir(path), 0);
+    setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct nw_topo *topo = make_topo();
+        const char *torch;
+
+        snprintf(path, sizeof path, "%s/%s", root, rows[i].folder);
+        setenv("PYTHONPATH", path, 1);
+        cr_assert_eq(nw_system_probe_python(topo, NULL, 60), NW_OK, "%s", nw_last_error()->text);
+        torch = nw_topo_text(topo, 0, NW_FACT_PYTORCH);
+        cr_expect_str_eq(torch != NULL ? torch : "", rows[i].torch != NULL ? rows[i].torch : "");
+        cr_expect_eq(topo->findings.count, rows[i].torch == NULL, "%s", rows[i].folder);
+        if (rows[i].torch == NULL && topo->findings.count == 1)
+            cr_expect_not_null(strstr(topo->findings.items[0].text, rows[i].finding), "%s",
+                               topo->findings.items[0].text);
+        if (rows[i].torch != NULL) {
+            cr_expect_str_eq(nw_topo_text(topo, 0, NW_FACT_PYTORCH_CUDA), "12.4");
+            cr_expect_str_eq(nw_topo_text(topo, 0, NW_FACT_PYTORCH_NCCL), "2.21.5");
+            cr_expect_eq(nw_topo_number(topo, 0, NW_FACT_PYTORCH_GPUS), 4);
+        }
+        nw_topo_free(topo);
+    }
+    cr_assert_eq(chdir("/"), 0);
+    tree_remove(root);
+}
+
 Test(topo_system, unchecked_things_are_one_finding)
 {
     struct nw_topo *topo = make_topo();
