@@ -12,6 +12,8 @@
 /* One generation less is half the rate, and a cost; two are a fault. */
 #define SLOW_FAILS 0.4
 
+#define NW_PCI_VENDOR_QEMU 0x1b36
+
 static bool is_storage(const struct nw_topo_node *node)
 {
     return node->kind == NW_NODE_DISK ||
@@ -117,6 +119,8 @@ static int limiting_bridge(const struct nw_topo *topo, int index)
     for (int up = device->parent; up > 0; below = up, up = topo->nodes[up].parent) {
         const struct nw_topo_node *bridge = &topo->nodes[up];
 
+        if (bridge->pci_vendor == NW_PCI_VENDOR_QEMU)
+            return -1;
         if (bridge->kind == NW_NODE_BRIDGE && bridge->link_max_bytes_per_s > 0 &&
             bridge->link_max_bytes_per_s < 0.98 * device->link_max_bytes_per_s &&
             !is_misread(bridge, &topo->nodes[below]))
@@ -154,6 +158,9 @@ static nw_rc judge_path(struct nw_preflight_run *run, size_t host, int index)
         device > 0 ? nw_pcie_bytes_per_s(nw_small(device), lanes) : node->link_max_bytes_per_s;
     char text[192];
 
+    /* Ports that a hypervisor makes up have speeds and widths that nothing runs at. */
+    if (nw_is_virtual(topo))
+        return NW_OK;
     /* The kernel's word counts for every device, also one that its log alone does not name. */
     if (by != NULL && !is_enough(node))
         return tell_limited(run, host, index, nw_topo_number(topo, index, NW_FACT_LIMITED_TO),
