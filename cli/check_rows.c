@@ -138,6 +138,10 @@ static void of_nvlink(const struct nw_check_host *host, char *text)
     }
     if (!any || (topo->gaps & NW_TOPO_NO_NVLINK))
         return;
+    if (high <= 0 && lanes > 0) { /* a matrix of topo -m alone: links without a rate */
+        add(text, "%d links a GPU, rate unknown", lanes);
+        return;
+    }
     if (high <= 0) {
         if (knows_pairs(topo))
             add(text, "none between the GPUs");

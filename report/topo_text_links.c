@@ -73,6 +73,18 @@ static const struct nw_topo_link *uniform_link(const struct nw_topo *topo, nw_li
     return one;
 }
 
+/* A matrix of topo -m has the links, not their rate. */
+static const char *link_text(const struct nw_topo_link *link, char text[32])
+{
+    if (link->bytes_per_s > 0)
+        return nw_format_gb_per_s(text, link->bytes_per_s);
+    if (link->lane_count > 0)
+        snprintf(text, 32, "%d link%s", link->lane_count, link->lane_count == 1 ? "" : "s");
+    else
+        snprintf(text, 32, "?");
+    return text;
+}
+
 static nw_rc print_link_matrix(FILE *stream, const struct nw_topo *topo, nw_link_kind kind,
                                const int *gpus, int count)
 {
@@ -89,7 +101,7 @@ static nw_rc print_link_matrix(FILE *stream, const struct nw_topo *topo, nw_link
         for (int j = 0; j < count; j++) {
             const struct nw_topo_link *link = nw_topo_link_between(topo, kind, gpus[i], gpus[j]);
 
-            row[j + 1] = link != NULL ? nw_format_gb_per_s(cells[j], link->bytes_per_s) : "–";
+            row[j + 1] = link != NULL ? link_text(link, cells[j]) : "–";
         }
         nw_table_row(table, row);
     }
@@ -110,11 +122,15 @@ static nw_rc print_links_of(FILE *stream, const struct nw_topo *topo, nw_link_ki
         return print_link_matrix(stream, topo, kind, gpus,
                                  count < LINKED_GPUS ? count : LINKED_GPUS);
     }
-    fprintf(stream, "\n%s: every pair of %s to %s has %s GB/s one way", nw_link_kind_title(kind),
-            topo->nodes[gpus[0]].name, topo->nodes[gpus[count - 1]].name,
-            nw_format_gb_per_s(rate, link->bytes_per_s));
+    fprintf(stream, "\n%s: every pair of %s to %s has ", nw_link_kind_title(kind),
+            topo->nodes[gpus[0]].name, topo->nodes[gpus[count - 1]].name);
+    if (link->bytes_per_s > 0)
+        fprintf(stream, "%s GB/s one way", nw_format_gb_per_s(rate, link->bytes_per_s));
     if (link->lane_count > 0)
-        fprintf(stream, " (%d links)", link->lane_count);
+        fprintf(stream, link->bytes_per_s > 0 ? " (%d links)" : "%d links, rate unknown",
+                link->lane_count);
+    else if (!(link->bytes_per_s > 0))
+        fputs("links, number and rate unknown", stream);
     fputs("\n", stream);
     return NW_OK;
 }
@@ -130,6 +146,27 @@ static nw_rc print_links(FILE *stream, const struct nw_topo *topo, nw_link_kind 
     return rc;
 }
 
+/* The NIC that a tool stated as nearest to the GPU; -1: none, or the tree is there to tell. */
+static int stated_nic(const struct nw_topo *topo, int gpu, nw_class *class_out)
+{
+    int nearest = -1;
+
+    if (topo->stated_count == 0 || (topo->gaps & NW_TOPO_PARTIAL) == 0)
+        return -1;
+    *class_out = NW_CLASS_COUNT;
+    for (int i = 0; i < (int)topo->node_count; i++) {
+        const nw_class class_id = topo->nodes[i].kind == NW_NODE_NIC
+                                      ? nw_topo_class(topo, gpu, i, NULL)
+                                      : NW_CLASS_UNKNOWN;
+
+        if (class_id != NW_CLASS_UNKNOWN && class_id < *class_out) {
+            *class_out = class_id;
+            nearest = i;
+        }
+    }
+    return nearest;
+}
+
 static void print_affinity(FILE *stream, const struct nw_topo *topo)
 {
     const int total = nw_topo_count(topo, NW_NODE_GPU);
@@ -137,16 +174,20 @@ static void print_affinity(FILE *stream, const struct nw_topo *topo)
 
     for (int i = 0; i < (int)topo->node_count && done < PLACED_GPUS; i++) {
         nw_path path = NW_PATH_MACHINE;
-        const int nic =
-            topo->nodes[i].kind == NW_NODE_GPU ? nw_topo_nearest(topo, i, NW_NODE_NIC, &path) : -1;
+        nw_class class_id = NW_CLASS_UNKNOWN;
         char word[160];
-
+        const bool is_gpu = topo->nodes[i].kind == NW_NODE_GPU;
+        const int stated = is_gpu ? stated_nic(topo, i, &class_id) : -1;
+        const int nic = stated >= 0 ? stated
+                        : is_gpu    ? nw_topo_nearest(topo, i, NW_NODE_NIC, &path)
+                                    : -1;
         if (nic < 0)
             continue;
         if (done++ == 0)
             fputs("\nnearest NIC of each GPU, and what joins them:\n  ", stream);
         snprintf(word, sizeof word, "%s: %s (%s)%s", topo->nodes[i].name, topo->nodes[nic].name,
-                 nw_path_key(path), done < total ? "," : "");
+                 stated >= 0 ? nw_class_name(class_id) : nw_path_key(path),
+                 done < total ? "," : "");
         nw_topo_text_word(stream, word, 2, &column);
     }
     if (done > 0)

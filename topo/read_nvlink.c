@@ -158,14 +158,24 @@ static int count_bits(uint64_t bits)
     return __builtin_popcountll(bits);
 }
 
-static void list_bits(uint64_t bits, char *text, size_t size)
+/* "1-16", or each for itself: "3, 5". */
+static void list_bits(uint64_t bits, bool ranges, char *text, size_t size)
 {
     size_t used = 0;
 
     text[0] = '\0';
-    for (int i = 0; i < MAX_LINKS && used < size; i++)
-        if (bits >> i & 1)
-            used += (size_t)snprintf(text + used, size - used, "%s%d", used > 0 ? ", " : "", i);
+    for (int i = 0; i < MAX_LINKS && used < size; i++) {
+        int last = i;
+
+        if ((bits >> i & 1) == 0)
+            continue;
+        while (ranges && last + 1 < MAX_LINKS && (bits >> (last + 1) & 1) != 0)
+            last++;
+        used += (size_t)snprintf(text + used, size - used, "%s%d", used > 0 ? ", " : "", i);
+        if (last > i && used < size)
+            used += (size_t)snprintf(text + used, size - used, "-%d", last);
+        i = last;
+    }
 }
 
 /* Links between the listed ones that are not there. */
@@ -197,7 +207,7 @@ static nw_rc add_cut(struct nvlink *nvlink, const struct section *section)
     const char *name = nvlink->smi->topo->nodes[section->node].name;
     char links[220];
 
-    list_bits(missing(section), links, sizeof links);
+    list_bits(missing(section), true, links, sizeof links);
     if (links[0] != '\0')
         return nw_smi_cut(nvlink->smi,
                           "%s: links %s are left out, so that how many of its at least %d links "
@@ -219,7 +229,7 @@ static nw_rc end_section(struct nvlink *nvlink, const struct section *section)
     if (section->bytes_per_s > 0 && !section->rates_differ)
         NW_TRY(nw_topo_set_number(topo, section->node, NW_FACT_NVLINK_RATE, section->bytes_per_s,
                                   source));
-    list_bits(section->inactive, inactive, sizeof inactive);
+    list_bits(section->inactive, false, inactive, sizeof inactive);
     NW_TRY(nw_topo_set_text(topo, section->node, NW_FACT_NVLINK_INACTIVE,
                             section->all_down && inactive[0] == '\0' ? "all" : inactive, source));
     if (section->listed == 0 && (section->none || section->all_down))
