@@ -294,7 +294,7 @@ static nw_rc power_by_load(const struct nw_audit_state *state, struct nw_audit_r
             const struct nw_record *record = &run->records[i];
 
             if (strcmp(record->case_name, "gemm") != 0 || !isfinite(record->during.power_limit_w) ||
-                record->during.power_limit_w >= row->measured)
+                record->during.power_limit_w >= row->measured) /* of NAN: false */
                 continue;
             row->measured = record->during.power_limit_w;
             row->simulated = record->simulated || run->context.simulated;
@@ -322,6 +322,5 @@ nw_rc nw_judge_power(const struct nw_audit_state *state, struct nw_audit_row *ro
                                    "bench --cases gemm"));
     if (row->verdict != NW_AUDIT_NOT_MEASURED)
         return NW_OK;
-    row->measured = INFINITY;
     return power_by_load(state, row);
 }

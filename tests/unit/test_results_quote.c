@@ -105,8 +105,9 @@ Test(results_quote, bad_files_name_line_key_and_what_is_accepted)
          "vendor.ini:5: unknown key \"nvlnk_gbps\" in [gpu]; did you mean \"nvlink_GBps\"? "
          "Accepted: model, count, memory_GiB, nvlink_GBps, nvlink_is, pcie_gen, pcie_width"},
         {"[gpu]\nxyzzy = 1\n", "vendor.ini:2: unknown key \"xyzzy\" in [gpu]. Accepted: model"},
-        {"[gpus]\ncount = 8\n", "vendor.ini:1: unknown section \"gpus\"; did you mean \"gpu\"? "
-                                "Accepted: quote, cluster, gpu, network, cpu, disk, software, price"},
+        {"[gpus]\ncount = 8\n",
+         "vendor.ini:1: unknown section \"gpus\"; did you mean \"gpu\"? "
+         "Accepted: quote, cluster, gpu, network, cpu, disk, software, price"},
         {"[gpu]\n[]\n", "vendor.ini:2: unknown section \"\""},
         {"count = 8\n", "vendor.ini:1: \"count\" stands outside a section"},
         {"[gpu]\ncount = 8\ncount = 8\n", "vendor.ini:3: \"count\" in [gpu] is given a second "
