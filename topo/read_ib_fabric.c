@@ -147,6 +147,13 @@ static void name_peer(struct nw_ib_port *port, const char *name, int peer_port)
         snprintf(port->peer, sizeof port->peer, "%.*s", kept, name);
 }
 
+/* "HOST HCA-1", "HOST mlx5_0", "HOST ibp11s0f0": as the rdma-ndd service names adapters. */
+static bool is_host_name(const char *name)
+{
+    return strstr(name, "HCA") != NULL || strstr(name, "mlx") != NULL ||
+           strstr(name, " ib") != NULL;
+}
+
 /* --- iblinkinfo --- */
 
 /* "0x… 6  1[  ] ==( 4X  25.78125 Gbps Active/  LinkUp)==>  3  3[  ] "SWITCH" ( )" */
@@ -192,9 +199,24 @@ static nw_rc read_link_line(struct fabric *fabric, const char *line)
     quote = strchr(close, '"');
     if (quote != NULL && strchr(quote + 1, '"') != NULL)
         name_peer(&port, quote + 1, peer_port);
-    /* Hosts' adapters are named "HOST HCA-1" or "HOST mlx5_0" by the rdma-ndd service. */
-    return take_port(fabric, &port,
-                     strstr(port.peer, "HCA") != NULL || strstr(port.peer, "mlx") != NULL);
+    return take_port(fabric, &port, is_host_name(port.peer));
+}
+
+/* iblinkinfo -l has no heads: each line begins with GUID and name of its own device. */
+static nw_rc begin_of_line(struct fabric *fabric, const char *line)
+{
+    const char *open = strchr(line, '"'), *close = open != NULL ? strchr(open + 1, '"') : NULL;
+    char name[64];
+
+    if (close == NULL || close > strstr(line, "==("))
+        return NW_OK;
+    open += 1 + strspn(open + 1, " ");
+    snprintf(name, sizeof name, "%.*s", (int)(close - open > 63 ? 63 : close - open), open);
+    if (strcmp(name, fabric->adapter) == 0 ||
+        (fabric->at_leaf >= 0 && strcmp(name, fabric->leaves[fabric->at_leaf].name) == 0))
+        return NW_OK;
+    return is_host_name(name) || is_aggregation(name) ? begin_adapter(fabric, name)
+                                                      : begin_switch(fabric, name);
 }
 
 static nw_rc read_linkinfo_line(struct fabric *fabric, char *line)
@@ -202,8 +224,10 @@ static nw_rc read_linkinfo_line(struct fabric *fabric, char *line)
     const size_t length = strlen(line);
     char *name;
 
-    if (strstr(line, "==(") != NULL)
+    if (strstr(line, "==(") != NULL) {
+        NW_TRY(begin_of_line(fabric, line));
         return read_link_line(fabric, line);
+    }
     if (length < 5 || line[length - 1] != ':')
         return NW_OK;
     line[length - 1] = '\0';

@@ -178,6 +178,33 @@ static nw_rc read_rdma_dev(struct nw_ib_reading *reading, char *line)
     return NW_OK;
 }
 
+/* --- ibv_devices --- */
+
+/* "    mlx5_0              0002c90300000001" below the head "device  node GUID" */
+static bool is_device_row(const char *line, char device[64], char guid[24])
+{
+    static const char *const names[] = {"mlx", "bnxt", "rxe",  "siw",  "hfi",   "efa", "irdma",
+                                        "ib",  "roce", "qedr", "cxgb", "rocep", "iw"};
+    char digits[20];
+    int end = -1;
+
+    if (sscanf(line, "%63s %19[0-9a-f]%n", device, digits, &end) != 2 || line[end] != '\0' ||
+        strlen(digits) != 16)
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (nw_text_starts(device, names[i]))
+            return nw_ib_guid(digits, guid);
+    return false;
+}
+
+static nw_rc read_device_row(struct nw_ib_reading *reading, const char *device, const char *guid)
+{
+    int nic;
+
+    NW_TRY(nw_ib_reading_nic(reading, device, &nic));
+    return nw_topo_set_text(reading->topo, nic, NW_FACT_NODE_GUID, guid, "ibv_devices");
+}
+
 /* --- ibdev2netdev --- */
 
 /* "mlx5_0 port 1 ==> ib0 (Up)"; with -v "0000:17:00.0 mlx5_0 (MT4129 - …) … port 1 (ACTIVE) ==> …"
@@ -284,14 +311,16 @@ static bool is_gid_header(const char *line)
 
 bool nw_ib_is_one_line(const char *line)
 {
+    char device[64], guid[24];
     int number;
 
     return is_rdma_link(line) || is_rdma_dev(line) || find_arrow(line, &number) != NULL ||
-           is_gid_row(line) || is_gid_header(line);
+           is_gid_row(line) || is_gid_header(line) || is_device_row(line, device, guid);
 }
 
 nw_rc nw_ib_read_one_line(struct nw_ib_reading *reading, char *line, bool *done_out)
 {
+    char device[64], guid[24];
     int number;
 
     *done_out = true;
@@ -307,6 +336,8 @@ nw_rc nw_ib_read_one_line(struct nw_ib_reading *reading, char *line, bool *done_
         return read_ibdev2netdev(reading, line);
     if (is_gid_row(line))
         return read_gid_row(reading, line);
+    if (is_device_row(line, device, guid))
+        return read_device_row(reading, device, guid);
     *done_out = is_gid_header(line);
     return NW_OK;
 }

@@ -300,6 +300,33 @@ Test(topo_read_ib, a_slow_adapter_of_a_fabric_is_named_with_its_loss)
     nw_topo_free(topo);
 }
 
+Test(topo_read_ib, lines_that_name_their_own_device)
+{
+    struct nw_topo *topo = text_topo(
+        "0x0002c90300000001 \"       node1 HCA-1\"   4  1[  ] ==( 4X 53.125 Gbps Active/ "
+        "LinkUp)==> "
+        "0x0002c90300000005   3  1[  ] \"MF0;sw1\" ( )\n"
+        "0x0002c90300000005 \"           MF0;sw1\"   3  1[  ] ==( 4X 53.125 Gbps Active/ "
+        "LinkUp)==> "
+        "0x0002c90300000001   4  1[  ] \"node1 HCA-1\" ( )\n"
+        "0x0002c90300000005 \"           MF0;sw1\"   3  2[  ] ==(                Down/ Polling)==> "
+        "  [  ] \"\" ( )\n");
+
+    cr_expect_eq(nw_topo_count(topo, NW_NODE_NIC), 1);
+    cr_expect_float_eq(topo->nodes[node_named(topo, "node1 HCA-1")].rate_bits_per_s, 200e9, 1);
+    cr_expect_float_eq(number_of(topo, "node1 HCA-1/1", NW_FACT_LID), 4, 1e-9);
+    cr_expect_not_null(strstr(finding_of(topo, "fabric-view")->text, "adapters: 1, switches: 1"));
+    nw_topo_free(topo);
+
+    topo =
+        text_topo("    device                 node GUID\n    ------              ----------------\n"
+                  "    mlx5_0              0002c90300000001\n    rocep1s0            "
+                  "0002c90300000002\n");
+    cr_expect_eq(nw_topo_count(topo, NW_NODE_NIC), 2);
+    cr_expect_str_eq(text_of(topo, "rocep1s0", NW_FACT_NODE_GUID), "0002:c903:0000:0002");
+    nw_topo_free(topo);
+}
+
 Test(topo_read_ib, a_fabric_of_switches_alone)
 {
     struct nw_topo *topo = text_topo(
