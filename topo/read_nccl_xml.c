@@ -371,6 +371,15 @@ static nw_rc read_all(struct reading *reading)
     return NW_OK;
 }
 
+/* libxml2 words the missing end of a document in many ways. */
+static bool is_cut(const char *data, size_t length)
+{
+    static const char end[] = "</system>";
+
+    return memmem(data, length, end, sizeof end - 1) == NULL &&
+           memmem(data, length, "<system/>", 9) == NULL;
+}
+
 /* Entities are how a small file becomes a large one; NCCL's own parser knows none. */
 static nw_rc check_bytes(const char *data, size_t length, const char *what)
 {
@@ -398,6 +407,10 @@ static nw_rc parse(const char *data, size_t length, struct nw_nccl_file *file)
     xmlTextReaderSetStructuredErrorHandler(reading.xml, keep_error, &reading);
     rc = read_all(&reading);
     xmlFreeTextReader(reading.xml);
+    if (rc == NW_EUSAGE && reading.error[0] != '\0' && is_cut(data, length))
+        rc = nw_fail(NW_EUSAGE,
+                     "%s:%d: not well-formed XML: the file is cut off, </system> is missing",
+                     file->what, reading.error_line);
     return rc;
 }
 

@@ -333,7 +333,10 @@ Test(nccl_xml, bad_files_are_refused_with_line_and_words)
     static const struct {
         const char *text, *words; /* words split at '|' */
     } rows[] = {
-        {"<system version=\"1\">", "not well-formed"},
+        {"<system version=\"1\">", "not well-formed|cut off"},
+        {"<system version=\"1\"><cpu><pci busid=\"0000:01:00.0\"/></cpu>", "cut off"},
+        {"<system version=\"1\"><cpu><pci busid=\"0000:01", "cut off"},
+        {"<system version=\"1\"><cpu></system></cpu>", "not well-formed"},
         {"<system version=\"1\"/>", "without a device"},
         {"<system version=\"1\"><system version=\"2\"/></system>", "Hygon"},
         {"<!DOCTYPE s [<!ENTITY a \"aa\">]><system>&a;</system>", "entities"},
