@@ -170,7 +170,9 @@ static nw_rc end_counts(struct nw_smi *smi)
 
     if (isnan(attached) || attached <= shown)
         return NW_OK;
-    return nw_smi_cut(smi, "%.0f GPUs are attached, but only %d follow%s: the output is cut off",
+    return nw_smi_cut(smi,
+                      "%.0f GPUs are attached, but only %d follow%s: the output is cut off, or was "
+                      "asked for some of them only (-i)",
                       attached, shown, shown == 1 ? "s" : "");
 }
 
