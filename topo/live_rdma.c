@@ -90,7 +90,8 @@ static nw_rc read_gids(const struct device *device, const char *folder, struct n
 
     snprintf(path, sizeof path, "%.280s/gids", folder);
     NW_TRY(nw_files_list(device->files, path, &names));
-    for (size_t i = 0; i < names.count && i < MAX_GIDS && rc == NW_OK; i++) {
+    for (size_t i = 0;
+         i < names.count && i < MAX_GIDS && topo->gid_count < NW_IB_MAX_GIDS && rc == NW_OK; i++) {
         char gid[64], type[32], interface[32];
         uint64_t index;
 
@@ -312,17 +313,28 @@ static nw_rc find_class_devices(const struct nw_files *files, struct found *foun
     return rc;
 }
 
+/* mlx5_N, the first function of its slot: virtual functions are named later, out of order. */
+static bool is_numbered(const struct device *device)
+{
+    return strlen(device->pci) == 12 && strcmp(device->pci + 8, "00.0") == 0 &&
+           strncmp(device->name, "mlx5_", 5) == 0;
+}
+
 /* Devices are found in the order of their PCI addresses; names that do not follow it are where
  * two machines of one kind may differ. */
 static nw_rc judge_names(const struct found *found, struct nw_topo *topo)
 {
-    for (size_t i = 1; i < found->count; i++) {
-        const struct device *before = &found->devices[i - 1], *device = &found->devices[i];
+    const struct device *before = NULL;
 
-        if (before->pci[0] == '\0' || device->pci[0] == '\0' ||
-            strncmp(before->name, "mlx5_", 5) != 0 || strncmp(device->name, "mlx5_", 5) != 0 ||
-            strverscmp(before->name, device->name) < 0)
+    for (size_t i = 0; i < found->count; i++) {
+        const struct device *device = &found->devices[i];
+
+        if (!is_numbered(device))
             continue;
+        if (before == NULL || strverscmp(before->name, device->name) < 0) {
+            before = device;
+            continue;
+        }
         return nw_findings_add(
             &topo->findings, NW_FINDING_INFO, "rdma-names-out-of-order", device->name,
             "compare with the other machines; choose NICs by PCI address, or give them names by "
