@@ -82,6 +82,16 @@ static bool is_header(const char *line)
     return count > 0;
 }
 
+/* The line without what mails ("> ") and Markdown tables ("|") put around it. */
+static char *plain(char *line)
+{
+    for (char *mark = line; *mark == '>' || *mark == ' ' || *mark == '\t'; mark++)
+        *mark = *mark == '>' ? ' ' : *mark;
+    for (char *bar = line; (bar = strchr(bar, '|')) != NULL;)
+        *bar = ' ';
+    return line;
+}
+
 bool nw_is_smi_topo(const char *data, size_t length)
 {
     return nw_is_smi_foreign(data, length) || nw_is_smi_matrix(data, length);
@@ -94,9 +104,11 @@ bool nw_is_smi_matrix(const char *data, size_t length)
 
     if (!nw_text_has(data, length, 0, "GPU") || nw_text_open(&text, data, length, "") != NW_OK)
         return false;
-    while (!found && nw_text_next(&text))
-        found =
-            is_row(text.line) || (is_header(text.line) && strstr(text.line, "Affinity") != NULL);
+    while (!found && nw_text_next(&text)) {
+        const char *line = plain(text.line);
+
+        found = is_row(line) || (is_header(line) && strstr(line, "Affinity") != NULL);
+    }
     nw_text_close(&text);
     nw_clear_error();
     return found;
@@ -335,7 +347,7 @@ static void take_legend(struct nw_smi_matrix *matrix, char *line)
 
 static nw_rc take_line(struct nw_smi_matrix *matrix)
 {
-    char *line = nw_text_trim(matrix->text->line);
+    char *line = nw_text_trim(plain(matrix->text->line));
     size_t length;
     const char *word = next_word(line, &length);
     bool message;

@@ -77,6 +77,16 @@ Test(topo_read_smi_forms, matrices)
         {"\t[4mGPU0\tGPU1\tCPU Affinity[0m\nGPU0\t X \tPHB\t0-7\nGPU1\tPHB\t X \t0-7\n",
          "pair gpu0 gpu1 PHB"},
         {"\xef\xbb\xbf\tGPU0\tGPU1\r\nGPU0\t X \tPHB\r\nGPU1\tPHB\t X \r\n", "pair gpu0 gpu1 PHB"},
+        /* quoted in a mail, made a table */
+        {"> \tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\n> GPU0\t X \tPHB\t0-7\t0\n> GPU1\tPHB\t X "
+         "\t8-15\t1\n",
+         "pair gpu0 gpu1 PHB; numa gpu1 1; fact gpu0 cpu_affinity 0-7"},
+        {"| | GPU0 | GPU1 | NIC0 | CPU Affinity | NUMA Affinity |\n|---|---|---|---|---|---|\n| "
+         "GPU0 | X "
+         "| NV4 | PIX | 0-7 | 0 |\n| GPU1 | NV4 | X | SYS | 8-15 | 1 |\n| NIC0 | PIX | SYS | X | | "
+         "|\n",
+         "gpus 2; nics 1; pair gpu0 nic0 PIX; pair gpu1 nic0 SYS; numa gpu1 1; "
+         "fact gpu1 cpu_affinity 8-15; findings 0"},
         /* people's words around it */
         {"Hello, GPU0 is slow, see\n\nGPU0 and GPU1:\n\n\tGPU0\tGPU1\nGPU0\t X \tPHB\nGPU1\tPHB\t "
          "X "
