@@ -249,7 +249,7 @@ Test(topo_anonymise, equal_ones_stay_equal)
 
 static uint32_t ipv4(int a, int b, int c, int d)
 {
-    return (uint32_t)(a << 24 | b << 16 | c << 8 | d);
+    return (uint32_t)a << 24 | (uint32_t)b << 16 | (uint32_t)c << 8 | (uint32_t)d;
 }
 
 static int shared_bits(uint32_t a, uint32_t b)
