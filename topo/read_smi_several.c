@@ -67,6 +67,7 @@ nw_rc nw_read_smi_several(const char *data, size_t length, const char *what,
                           struct nw_topo **topo_out)
 {
     struct nw_topo *topo = NULL;
+    char refused[sizeof nw_last_error()->text] = ""; /* the recognisers clear it */
     nw_rc rc = NW_OK;
 
     for (size_t i = 0; i < PART_COUNT; i++) {
@@ -75,13 +76,16 @@ nw_rc nw_read_smi_several(const char *data, size_t length, const char *what,
         rc = take_part(parts[i].read, data, length, what, &topo);
         if (rc != NW_OK && (rc != NW_EUSAGE || topo != NULL))
             break;
+        if (rc != NW_OK && refused[0] == '\0')
+            snprintf(refused, sizeof refused, "%s", nw_last_error()->text);
+        rc = NW_OK;
     }
-    if (topo == NULL)
-        return rc != NW_OK ? rc : nw_fail(NW_EUSAGE, "%s: no output of nvidia-smi", what);
     if (rc != NW_OK) {
         nw_topo_free(topo);
         return rc;
     }
+    if (topo == NULL)
+        return nw_fail(NW_EUSAGE, "%s", refused);
     nw_clear_error();
     *topo_out = topo;
     return NW_OK;
