@@ -311,7 +311,7 @@ Test(topo_read_smi_forms, several_outputs_in_one_file)
          "gpus 2; model gpu1 NVIDIA L4; pair gpu0 gpu1 PHB; findings 0"},
         {"GPU 0: NVIDIA L4 (UUID: GPU-1234abcd-0000-0000-0000-000000000001)\nGPU0\t X \tPHB\n",
          "gpus 1; model gpu0 NVIDIA L4; finding part-refused; says line of names"},
-        {"Attached GPUs : 1\n\nname, pci.bus_id\n", "refused no section of a GPU"},
+        {"====NVSMI LOG====\n\nname, pci.bus_id\n", "refused no section of a GPU"},
     };
 
     check(rows, sizeof rows / sizeof *rows);
