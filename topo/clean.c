@@ -53,6 +53,10 @@ void nw_topo_clean(struct nw_topo *topo)
 
         for (size_t field = 0; field < sizeof fields / sizeof *fields; field++)
             nw_clean_text(fields[field]);
+        /* 16 bits each; what a reader made of a damaged file is no identity */
+        node->pci_class = node->pci_class <= 0xffff ? node->pci_class : 0;
+        node->pci_vendor = node->pci_vendor <= 0xffff ? node->pci_vendor : 0;
+        node->pci_device = node->pci_device <= 0xffff ? node->pci_device : 0;
     }
     for (size_t i = 0; i < topo->gid_count; i++) {
         nw_clean_text(topo->gids[i].gid);

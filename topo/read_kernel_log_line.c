@@ -78,7 +78,7 @@ static bool parse_pci(const char *text, bool function, char pci[16])
     } else if (function) {
         return false;
     }
-    if (domain > 0xffff || slot > 0x1f || number > 7)
+    if (domain > 0xffff || bus > 0xff || slot > 0x1f || number > 7)
         return false;
     snprintf(pci, 16, "%04x:%02x:%02x.%x", domain, bus, slot, number);
     return true;
@@ -164,7 +164,8 @@ static nw_rc take_listing(struct nw_log *log, const char *line, const char *phra
 
     if (bracket == NULL || bracket > phrase || last_pci(line, bracket, pci) == NULL ||
         sscanf(bracket, ": [%4x:%4x]", &vendor, &id) != 2 ||
-        sscanf(phrase, " class 0x%6x", &class_id) != 1)
+        sscanf(phrase, " class 0x%6x", &class_id) != 1 || class_id > 0xffffff || vendor > 0xffff ||
+        id > 0xffff) /* "%x" takes a sign, too */
         return NW_OK;
     NW_TRY(find_device(log, pci, "", &device));
     if (device != NULL) {

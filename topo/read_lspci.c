@@ -29,7 +29,7 @@ static bool parse_address(const char *line, struct nw_lspci_device *device, cons
     }
     /* Domains beyond 16 bits are Intel's volume management devices: they have no place in the
      * address that everybody else uses. */
-    if (line[end] != ' ' || slot > 0x1f || function > 7 || domain > 0xffff)
+    if (line[end] != ' ' || bus > 0xff || slot > 0x1f || function > 7 || domain > 0xffff)
         return false;
     device->domain = domain;
     device->bus = bus;
