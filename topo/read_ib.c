@@ -122,7 +122,7 @@ static nw_rc begin_port(struct nw_ib_reading *reading, int number)
 {
     NW_TRY(flush_port(reading));
     reading->port_node = -1;
-    if (reading->device[0] != '\0')
+    if (reading->device[0] != '\0' && number > 0)
         nw_ib_port_init(&reading->port, reading->device, number);
     return NW_OK;
 }

@@ -94,7 +94,8 @@ static uint32_t class_of(const char *text)
     unsigned int class_id;
     int end = -1;
 
-    if (bracket != NULL && sscanf(bracket, "[%4x]%n", &class_id, &end) == 1 && end == 6)
+    if (bracket != NULL && sscanf(bracket, "[%4x]%n", &class_id, &end) == 1 && end == 6 &&
+        class_id <= 0xffff) /* "%x" takes a sign, too */
         return class_id;
     if (strlen(text) == 4 && strspn(text, "0123456789abcdefABCDEF") == 4 &&
         sscanf(text, "%4x", &class_id) == 1)
@@ -121,6 +122,8 @@ static void take_ids(char *name, struct nw_lspci_device *device)
         *at = '\0';
     else
         device->vendor = device->id = 0;
+    if (device->vendor > 0xffff || device->id > 0xffff)
+        device->vendor = device->id = 0;
 }
 
 /* Vendor and product out of "NVIDIA Corporation GH100 [H100 SXM5 80GB]". */
@@ -143,7 +146,8 @@ static void take_name(char *name, struct nw_lspci_device *device)
         unsigned int id;
         int end = -1;
 
-        if (sscanf(product, "Device %4x%n", &id, &end) == 1 && product[end] == '\0') {
+        if (sscanf(product, "Device %4x%n", &id, &end) == 1 && product[end] == '\0' &&
+            id <= 0xffff) {
             if (device->id == 0)
                 device->id = id;
             return;
@@ -220,7 +224,7 @@ static void take_bridge(const char *text, struct nw_lspci_device *device)
 
     if (sscanf(text, "primary=%*x, secondary=%2x, subordinate=%2x", &secondary, &subordinate) ==
             2 &&
-        secondary > 0 && subordinate >= secondary) {
+        secondary > 0 && subordinate >= secondary && subordinate <= 0xff) {
         device->secondary = (int)secondary;
         device->subordinate = (int)subordinate;
     }
@@ -240,9 +244,11 @@ static void take_line(const char *key, const char *value, struct nw_lspci *lspci
 {
     unsigned int number;
 
-    if (strcmp(key, "NUMA node") == 0 && sscanf(value, "%4u", &number) == 1)
+    if (strcmp(key, "NUMA node") == 0 && sscanf(value, "%4u", &number) == 1 &&
+        number < NW_RAW_MAX_NUMA)
         device->numa = (int)number;
-    else if (strcmp(key, "IOMMU group") == 0 && sscanf(value, "%6u", &number) == 1)
+    else if (strcmp(key, "IOMMU group") == 0 && sscanf(value, "%6u", &number) == 1 &&
+             number <= 999999)
         device->iommu_group = (int)number;
     else if (strcmp(key, "Bus") == 0)
         take_bridge(value, device);

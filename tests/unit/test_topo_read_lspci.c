@@ -186,6 +186,10 @@ Test(topo_read_lspci, absurd_bridges_make_no_cycle)
                   "03:00.0 PCI bridge: B\n\tBus: primary=03, secondary=01, subordinate=ff\n"
                   "04:00.0 PCI bridge: C\n\tBus: primary=04, secondary=05, subordinate=03\n"
                   "05:00.0 3D controller: NVIDIA Corporation Device 2330\n"
+                  "06:00.0 3D controller [-123]: NVIDIA Corporation x [-001:-002]\n"
+                  "\tNUMA node: -2\n\tIOMMU group: -5\n\tBus: primary=00, secondary=-1, "
+                  "subordinate=-1\n"
+                  "07:00.0 3D controller: NVIDIA Corporation Device -123\n"
                   "05:00.0 3D controller: NVIDIA Corporation Device 2330\n");
 
     for (size_t i = 1; i < topo->node_count; i++)
