@@ -101,13 +101,22 @@ nw_rc nw_findings_effect(struct nw_findings *list, double lost_bytes_per_s, cons
     return NW_OK;
 }
 
-/* What append_texts does not set. */
-static nw_rc copy_effect(struct nw_finding *to, const struct nw_finding *from)
+nw_rc nw_findings_copy_one(struct nw_findings *to, const struct nw_finding *from)
 {
-    to->lost_bytes_per_s = from->lost_bytes_per_s;
-    to->step_ns = from->step_ns;
-    to->effect = from->effect != NULL ? strdup(from->effect) : NULL;
-    return from->effect == NULL || to->effect != NULL ? NW_OK : no_memory();
+    const double lost_bytes_per_s = from->lost_bytes_per_s, step_ns = from->step_ns;
+    char *effect = from->effect != NULL ? strdup(from->effect) : NULL; /* `from` may move */
+    nw_rc rc = from->effect != NULL && effect == NULL ? no_memory() : NW_OK;
+
+    if (rc == NW_OK)
+        rc = append_texts(to, from->severity, from->code, from->where, from->remedy, from->text);
+    if (rc != NW_OK) {
+        free(effect);
+        return rc;
+    }
+    to->items[to->count - 1].effect = effect;
+    to->items[to->count - 1].lost_bytes_per_s = lost_bytes_per_s;
+    to->items[to->count - 1].step_ns = step_ns;
+    return NW_OK;
 }
 
 nw_rc nw_findings_copy(struct nw_findings *to, const struct nw_findings *from)
@@ -116,12 +125,8 @@ nw_rc nw_findings_copy(struct nw_findings *to, const struct nw_findings *from)
     const size_t count = from->count; /* `to` may be `from` */
 
     for (size_t i = 0; i < count; i++) {
-        const struct nw_finding *item = &from->items[i];
-        nw_rc rc =
-            append_texts(to, item->severity, item->code, item->where, item->remedy, item->text);
+        const nw_rc rc = nw_findings_copy_one(to, &from->items[i]);
 
-        if (rc == NW_OK) /* appending may have moved `from`'s items, when it is `to` */
-            rc = copy_effect(&to->items[to->count - 1], &from->items[i]);
         if (rc != NW_OK) {
             while (to->count > before)
                 free_item(&to->items[--to->count]);

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -10,6 +11,7 @@
 #include "report/letter.h"
 #include "report/screen.h"
 #include "results/lanes.h"
+#include "topo/preflight.h"
 
 struct verdict { /* owns everything but the strings */
     struct nw_results results;
@@ -19,7 +21,8 @@ struct verdict { /* owns everything but the strings */
     struct nw_steps steps;
     struct nw_decision decision;
     struct nw_lane_effects lane_effects;
-    bool audited, modelled, host_compute;
+    struct nw_findings preflight;
+    bool preflighted, audited, modelled, host_compute;
     char note[256], job_problem[1024];
 };
 
@@ -31,6 +34,7 @@ static void free_verdict(struct verdict *verdict)
         nw_model_close(&verdict->model);
     if (verdict->audited)
         nw_audit_free(&verdict->audit);
+    nw_findings_free(&verdict->preflight);
     nw_lanes_free(&verdict->lanes);
     nw_results_free(&verdict->results);
 }
@@ -101,6 +105,38 @@ static nw_rc judge_job(const struct nw_run_question *question, struct verdict *v
     return rc;
 }
 
+/* Warnings and failures of the hosts, by the topologies that the run kept. What stayed unread is
+ * `check`'s to tell. */
+static nw_rc judge_hosts(struct verdict *verdict)
+{
+    const struct nw_context *context = &verdict->results.runs[0].context;
+    const size_t count = json_array_size(context->topology);
+    struct nw_topo **hosts = calloc(count + 1, sizeof *hosts);
+    struct nw_preflight_input input = {.hosts = hosts, .no_gaps = true};
+    struct nw_findings all = {0};
+    nw_rc rc = hosts != NULL ? NW_OK : nw_fail(NW_ENOMEM, "no memory for %zu topologies", count);
+
+    for (size_t i = 0; i < count && rc == NW_OK; i++) {
+        const json_t *item = json_array_get(context->topology, i);
+
+        if (!json_is_null(item))
+            rc = nw_topo_from_json(item, "results.jsonl", &hosts[input.host_count]);
+        if (rc == NW_OK && !json_is_null(item))
+            input.host_count++;
+    }
+    if (rc == NW_OK && input.host_count > 0)
+        rc = nw_preflight_judge(&input, &all);
+    for (size_t i = 0; i < all.count && rc == NW_OK; i++)
+        if (all.items[i].severity != NW_FINDING_INFO)
+            rc = nw_findings_copy_one(&verdict->preflight, &all.items[i]);
+    verdict->preflighted = rc == NW_OK && input.host_count > 0;
+    nw_findings_free(&all);
+    for (size_t i = 0; i < input.host_count; i++)
+        nw_topo_free(hosts[i]);
+    free(hosts);
+    return rc;
+}
+
 static nw_rc judge(const struct nw_run_question *question, struct verdict *verdict)
 {
     NW_TRY(nw_results_read(question->results_path, &verdict->results));
@@ -108,6 +144,7 @@ static nw_rc judge(const struct nw_run_question *question, struct verdict *verdi
         return nw_fail(NW_EIO, "%s: %zu runs found where one was just written",
                        question->results_path, verdict->results.run_count);
     NW_TRY(nw_lanes_compare(&verdict->results.runs[0], &verdict->lanes));
+    NW_TRY(judge_hosts(verdict));
     if (question->quote != NULL) {
         const struct nw_audit_input input = {.quote = question->quote,
                                              .results = &verdict->results};
@@ -146,6 +183,7 @@ static nw_rc show(const struct nw_run_question *question, const struct verdict *
         .run = &verdict->results.runs[0],
         .lanes = &verdict->lanes,
         .elapsed_ns = (double)(nw_now_ns() - question->began_ns),
+        .preflight = verdict->preflighted ? &verdict->preflight : NULL,
         .audit = verdict->audited ? &verdict->audit : NULL,
         .model = predicted ? &verdict->model : NULL,
         .steps = predicted ? &verdict->steps : NULL,

@@ -52,10 +52,15 @@ static void print_title(FILE *stream, const struct nw_screen *screen)
             screen->run->record_count, context->simulated ? " · SIMULATED, no measurement" : "");
 }
 
-static nw_rc print_findings(FILE *stream, const struct nw_run *run)
+/* What hurts every number stands first: a fault of a machine, then the measurements' own. */
+static nw_rc print_findings(FILE *stream, const struct nw_screen *screen)
 {
+    const struct nw_run *run = screen->run;
     struct nw_findings all = {0};
-    nw_rc rc = nw_findings_copy(&all, &run->context.findings);
+    nw_rc rc = screen->preflight != NULL ? nw_findings_copy(&all, screen->preflight) : NW_OK;
+
+    if (rc == NW_OK)
+        rc = nw_findings_copy(&all, &run->context.findings);
 
     for (size_t i = 0; rc == NW_OK && i < run->record_count; i++)
         if (run->records[i].rc != NW_OK)
@@ -201,7 +206,7 @@ nw_rc nw_report_screen(FILE *stream, const struct nw_screen *screen)
         fputc('\n', stream);
         NW_TRY(nw_report_audit_table(stream, screen->audit));
     }
-    NW_TRY(print_findings(stream, screen->run));
+    NW_TRY(print_findings(stream, screen));
     NW_TRY(print_job(stream, screen));
     if (screen->report_path != NULL)
         fprintf(stream, "\n%s   %s\n", screen->report_path, screen->results_path);

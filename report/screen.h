@@ -16,8 +16,9 @@ struct nw_screen { /* borrows everything */
     const struct nw_run *run;
     const struct nw_lanes *lanes;
     double elapsed_ns;
-    const struct nw_audit *audit; /* NULL: no quote was given */
-    const struct nw_model *model; /* NULL: no job was given */
+    const struct nw_findings *preflight; /* of the hosts' topologies; NULL: none were kept */
+    const struct nw_audit *audit;        /* NULL: no quote was given */
+    const struct nw_model *model;        /* NULL: no job was given */
     const struct nw_steps *steps;
     const struct nw_decision *decision;
     const struct nw_lane_effects *lane_effects; /* of the model; NULL without one */

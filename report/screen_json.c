@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/finding_json.h"
 #include "base/json.h"
 #include "report/screen.h"
 
@@ -82,6 +83,10 @@ static nw_rc fill(json_t *root, const struct nw_screen *screen)
     NW_TRY(add_measured(root, screen->run));
     NW_TRY(nw_lanes_to_json(screen->lanes, &item));
     NW_TRY(nw_json_set_new(root, "lanes", item));
+    if (screen->preflight != NULL) {
+        NW_TRY(nw_findings_to_json(screen->preflight, &item));
+        NW_TRY(nw_json_set_new(root, "preflight", item));
+    }
     if (screen->audit != NULL) {
         NW_TRY(nw_audit_to_json(screen->audit, &item));
         NW_TRY(nw_json_set_new(root, "audit", item));
