@@ -190,6 +190,27 @@ struct about_rank {
     struct nw_rank_binding binding;
 };
 
+static bool is_reproducible(void)
+{
+    const char *given = getenv("SOURCE_DATE_EPOCH");
+
+    return given != NULL && given[0] != '\0';
+}
+
+/* Temperatures, counters, free space: they differ from one run to the next. */
+static void drop_passing_facts(json_t *topology)
+{
+    json_t *facts = json_object_get(topology, "facts");
+
+    for (size_t i = json_array_size(facts); i-- > 0;) {
+        const json_t *key = json_object_get(json_array_get(facts, i), "fact");
+        const int id = nw_fact_find(json_string_value(key));
+
+        if (id >= 0 && (nw_fact_rows[id].flags & NW_FACT_PASSING) != 0)
+            json_array_remove(facts, i);
+    }
+}
+
 /* The topology as text, cut to nothing when it is larger than what is passed around. */
 static char *topology_text(const struct nw_topo *topo)
 {
@@ -198,6 +219,8 @@ static char *topology_text(const struct nw_topo *topo)
 
     if (topo == NULL || nw_topo_to_json(topo, &json) != NW_OK)
         return NULL;
+    if (is_reproducible())
+        drop_passing_facts(json);
     text = json_dumps(json, JSON_COMPACT);
     json_decref(json);
     if (text != NULL && strlen(text) > TOPOLOGY_BYTES) {
@@ -314,7 +337,7 @@ static nw_rc tell_start(char started[32])
     time_t instant;
     struct tm utc;
 
-    if (given == NULL || given[0] == '\0') {
+    if (!is_reproducible()) {
         nw_wall_clock_iso8601(started);
         return NW_OK;
     }

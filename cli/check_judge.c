@@ -232,13 +232,6 @@ static bool is_repeated(const struct nw_findings *all, size_t index)
     return false;
 }
 
-static nw_rc copy_one(struct nw_findings *to, const struct nw_finding *finding)
-{
-    const struct nw_findings one = {.items = (struct nw_finding *)(uintptr_t)finding, .count = 1};
-
-    return nw_findings_copy(to, &one);
-}
-
 /* Failures first; what was not checked apart. */
 static nw_rc sort_findings(const struct nw_findings *all, struct nw_check_judged *judged)
 {
@@ -248,9 +241,10 @@ static nw_rc sort_findings(const struct nw_findings *all, struct nw_check_judged
 
             if ((int)finding->severity != severity || is_repeated(all, i))
                 continue;
-            NW_TRY(copy_one(strcmp(finding->code, "not-checked") == 0 ? &judged->not_checked
-                                                                      : &judged->findings,
-                            finding));
+            NW_TRY(nw_findings_copy_one(strcmp(finding->code, "not-checked") == 0
+                                            ? &judged->not_checked
+                                            : &judged->findings,
+                                        finding));
         }
     return NW_OK;
 }

@@ -103,8 +103,7 @@ static nw_rc take_gpu_findings(const struct nw_results *results, struct nw_findi
         for (size_t j = 0; j < found->count; j++)
             for (size_t c = 0; c < sizeof codes / sizeof codes[0]; c++)
                 if (strcmp(found->items[j].code, codes[c]) == 0)
-                    NW_TRY(nw_findings_copy(
-                        findings, &(struct nw_findings){.items = &found->items[j], .count = 1}));
+                    NW_TRY(nw_findings_copy_one(findings, &found->items[j]));
     }
     return NW_OK;
 }

@@ -144,7 +144,7 @@ static nw_rc take_finding(struct nw_merge *merge, const struct nw_finding *findi
     for (size_t i = 0; i < list->count && rc == NW_OK && !known; i++)
         known = is_same(&list->items[i], &copy);
     if (rc == NW_OK && !known)
-        rc = nw_findings_copy(list, &(struct nw_findings){.items = &copy, .count = 1});
+        rc = nw_findings_copy_one(list, &copy);
     free(copy.where);
     free(copy.text);
     return rc;
