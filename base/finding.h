@@ -37,7 +37,7 @@ nw_rc nw_findings_add(struct nw_findings *list, nw_severity severity, const char
 nw_rc nw_findings_effect(struct nw_findings *list, double lost_bytes_per_s, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 nw_rc nw_findings_copy_one(struct nw_findings *to, const struct nw_finding *from); /* appends */
-nw_rc nw_findings_copy(struct nw_findings *to, const struct nw_findings *from); /* appends */
+nw_rc nw_findings_copy(struct nw_findings *to, const struct nw_findings *from);    /* appends */
 void nw_findings_free(struct nw_findings *list);    /* leaves an empty list */
 const char *nw_severity_name(nw_severity severity); /* "info" "warning" "failure" */
 

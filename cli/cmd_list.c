@@ -195,9 +195,8 @@ static bool format(size_t index, struct row *row)
 
 static bool fact(size_t index, struct row *row)
 {
-    static const char *const types[] = {[NW_FACT_TEXT] = "text",
-                                        [NW_FACT_NUMBER] = "number",
-                                        [NW_FACT_YES_NO] = "true or false"};
+    static const char *const types[] = {
+        [NW_FACT_TEXT] = "text", [NW_FACT_NUMBER] = "number", [NW_FACT_YES_NO] = "true or false"};
 
     if (index >= NW_FACT_COUNT)
         return false;

@@ -140,8 +140,8 @@ bool nw_topo_is_judged(const char *code); /* a code of nw_topo_judge's findings 
 void nw_topo_clean(struct nw_topo *topo);
 void nw_clean_text(char *text); /* one of them, in place */
 
-/* Does a text begin with the byte order mark of UTF-16? Then it can be made UTF-8; the caller frees,
- * NUL-terminated. */
+/* Does a text begin with the byte order mark of UTF-16? Then it can be made UTF-8; the caller
+ * frees, NUL-terminated. */
 bool nw_utf16_is(const char *data, size_t length);
 nw_rc nw_utf16_to_utf8(const char *data, size_t length, char **text_out, size_t *length_out);
 

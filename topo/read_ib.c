@@ -10,7 +10,7 @@
 #include "topo/read.h"
 #include "topo/read_ib.h"
 #include "topo/read_ib_lines.h"
-#include "topo/text.h"
+#include "topo/scan.h"
 
 /* --- "key: value" lines, below a device and a port --- */
 
@@ -134,7 +134,7 @@ static nw_rc set_model(struct nw_ib_reading *reading, const char *text)
     int nic;
 
     NW_TRY(nw_ib_reading_nic(reading, reading->device, &nic));
-    if (nw_parse_u64(nw_text_starts(text, "MT") ? text + 2 : text, 4000, 0xffff, &id) != NW_OK) {
+    if (nw_parse_u64(nw_scan_starts(text, "MT") ? text + 2 : text, 4000, 0xffff, &id) != NW_OK) {
         nw_clear_error();
         return NW_OK;
     }
@@ -159,20 +159,20 @@ static nw_rc read_gid_of_port(struct nw_ib_reading *reading, const char *key, co
                      "");
 }
 
-static nw_rc read_device_pair(struct nw_ib_reading *reading, const struct nw_text_pair *pair)
+static nw_rc read_device_pair(struct nw_ib_reading *reading, const struct nw_scan_pair *pair)
 {
     char guid[24];
     int nic;
 
-    if (nw_text_same(pair->key, "Number of ports") || nw_text_same(pair->key, "phys_port_cnt")) {
+    if (nw_scan_same(pair->key, "Number of ports") || nw_scan_same(pair->key, "phys_port_cnt")) {
         if (sscanf(pair->value, "%3d", &reading->ports_promised) != 1)
             reading->ports_promised = 0;
         return NW_OK;
     }
-    if (nw_text_same(pair->key, "CA type") || nw_text_same(pair->key, "vendor_part_id"))
+    if (nw_scan_same(pair->key, "CA type") || nw_scan_same(pair->key, "vendor_part_id"))
         return set_model(reading, pair->value);
     for (size_t i = 0; i < sizeof device_keys / sizeof *device_keys; i++) {
-        if (!nw_text_same(pair->key, device_keys[i].key))
+        if (!nw_scan_same(pair->key, device_keys[i].key))
             continue;
         NW_TRY(nw_ib_reading_nic(reading, reading->device, &nic));
         if (!device_keys[i].guid)
@@ -185,24 +185,24 @@ static nw_rc read_device_pair(struct nw_ib_reading *reading, const struct nw_tex
     return NW_OK;
 }
 
-static nw_rc read_pair(struct nw_ib_reading *reading, const struct nw_text_pair *pair)
+static nw_rc read_pair(struct nw_ib_reading *reading, const struct nw_scan_pair *pair)
 {
     int number;
 
-    if (nw_text_same(pair->key, "hca_id"))
+    if (nw_scan_same(pair->key, "hca_id"))
         return begin_device(reading, pair->value, "ibv_devinfo");
-    if (nw_text_same(pair->key, "port") && sscanf(pair->value, "%3d", &number) == 1)
+    if (nw_scan_same(pair->key, "port") && sscanf(pair->value, "%3d", &number) == 1)
         return begin_port(reading, number);
     if (sscanf(pair->key, "Port %3d", &number) == 1 && pair->value[0] == '\0')
         return begin_port(reading, number);
     if (reading->device[0] == '\0')
         return NW_OK;
-    if (nw_text_starts(pair->key, "GID["))
+    if (nw_scan_starts(pair->key, "GID["))
         return read_gid_of_port(reading, pair->key, pair->value);
     if (reading->port.number == 0)
         return read_device_pair(reading, pair);
     for (size_t i = 0; i < sizeof port_keys / sizeof *port_keys; i++)
-        if (nw_text_same(pair->key, port_keys[i].key)) {
+        if (nw_scan_same(pair->key, port_keys[i].key)) {
             port_keys[i].set(&reading->port, pair->value);
             return NW_OK;
         }
@@ -231,42 +231,42 @@ static bool is_complaint(const char *line)
     static const char *const parts[] = {"ailed", "rror", "anic", "No such", "not found"};
 
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-        for (size_t k = 0; nw_text_starts(line, starts[i]) && k < sizeof parts / sizeof *parts; k++)
+        for (size_t k = 0; nw_scan_starts(line, starts[i]) && k < sizeof parts / sizeof *parts; k++)
             if (strstr(line, parts[k]) != NULL)
                 return true;
     return false;
 }
 
-static nw_rc read_line(struct nw_ib_reading *reading, struct nw_text *text)
+static nw_rc read_line(struct nw_ib_reading *reading, struct nw_scan *text)
 {
-    char *line = nw_text_trim(text->line), name[64];
-    struct nw_text_pair pair;
+    char *line = nw_scan_trim(text->line), name[64];
+    struct nw_scan_pair pair;
     bool done;
     int number;
 
-    if (nw_text_elision(line)) {
+    if (nw_scan_elision(line)) {
         reading->cut = true;
         return NW_OK;
     }
     if (is_complaint(line))
         return nw_ib_reading_complaint(reading, text->number, line);
-    if (nw_text_starts(line, "CA '") || nw_text_starts(line, "CA: '")) {
+    if (nw_scan_starts(line, "CA '") || nw_scan_starts(line, "CA: '")) {
         if (quoted_name(line, name, &number))
             return begin_device(reading, name, "ibstat");
     }
-    if (nw_text_starts(line, "Infiniband device '") && quoted_name(line, name, &number)) {
+    if (nw_scan_starts(line, "Infiniband device '") && quoted_name(line, name, &number)) {
         NW_TRY(begin_device(reading, name, "ibstatus"));
         return begin_port(reading, number);
     }
     NW_TRY(nw_ib_read_one_line(reading, line, &done));
-    if (done || !nw_text_pair(line, &pair))
+    if (done || !nw_scan_pair(line, &pair))
         return NW_OK;
     return read_pair(reading, &pair);
 }
 
-static nw_rc read_all(struct nw_ib_reading *reading, struct nw_text *text)
+static nw_rc read_all(struct nw_ib_reading *reading, struct nw_scan *text)
 {
-    while (nw_text_next(text))
+    while (nw_scan_next(text))
         NW_TRY(read_line(reading, text));
     NW_TRY(text->rc);
     NW_TRY(end_device(reading));
@@ -276,10 +276,10 @@ static nw_rc read_all(struct nw_ib_reading *reading, struct nw_text *text)
 nw_rc nw_read_ib(const char *data, size_t length, const char *what, struct nw_topo **topo_out)
 {
     struct nw_ib_reading reading = {.port_node = -1, .gids_promised = -1};
-    struct nw_text text;
+    struct nw_scan text;
     nw_rc rc;
 
-    NW_TRY(nw_text_open(&text, data, length, what));
+    NW_TRY(nw_scan_open(&text, data, length, what));
     rc = nw_topo_start(what, NW_SOURCE_RDMA, &reading.topo);
     if (rc == NW_OK)
         rc = read_all(&reading, &text);
@@ -288,7 +288,7 @@ nw_rc nw_read_ib(const char *data, size_t length, const char *what, struct nw_to
                      "%s: names no RDMA device. Give the whole output of ibstat, ibv_devinfo -v, "
                      "rdma link or show_gids",
                      what);
-    nw_text_close(&text);
+    nw_scan_close(&text);
     if (rc != NW_OK) {
         nw_topo_free(reading.topo);
         return rc;
@@ -302,21 +302,21 @@ nw_rc nw_read_ib(const char *data, size_t length, const char *what, struct nw_to
 
 bool nw_is_ib(const char *data, size_t length)
 {
-    struct nw_text text;
+    struct nw_scan text;
     bool found = false;
 
-    if (nw_text_open(&text, data, length, "") != NW_OK) {
+    if (nw_scan_open(&text, data, length, "") != NW_OK) {
         nw_clear_error();
         return false;
     }
-    while (!found && nw_text_next(&text)) {
-        const char *line = nw_text_trim(text.line);
+    while (!found && nw_scan_next(&text)) {
+        const char *line = nw_scan_trim(text.line);
 
-        found = nw_text_starts(line, "CA '") || nw_text_starts(line, "CA: '") ||
-                (nw_text_starts(line, "hca_id:") && line[7] != '\0') ||
-                nw_text_starts(line, "Infiniband device '") || nw_ib_is_one_line(line);
+        found = nw_scan_starts(line, "CA '") || nw_scan_starts(line, "CA: '") ||
+                (nw_scan_starts(line, "hca_id:") && line[7] != '\0') ||
+                nw_scan_starts(line, "Infiniband device '") || nw_ib_is_one_line(line);
     }
-    nw_text_close(&text);
+    nw_scan_close(&text);
     if (text.rc != NW_OK)
         nw_clear_error();
     return found;

@@ -10,7 +10,7 @@
 
 #include "topo/read.h"
 #include "topo/read_ib.h"
-#include "topo/text.h"
+#include "topo/scan.h"
 
 enum { MAX_RATES = 32, MAX_SWITCHES = 4096 };
 
@@ -231,12 +231,12 @@ static nw_rc read_linkinfo_line(struct fabric *fabric, char *line)
     if (length < 5 || line[length - 1] != ':')
         return NW_OK;
     line[length - 1] = '\0';
-    if (nw_text_starts(line, "CA: "))
-        return begin_adapter(fabric, nw_text_trim(line + 4));
-    if (nw_text_starts(line, "Switch: ") || nw_text_starts(line, "Switch 0x")) {
-        name = nw_text_trim(line + 7 + (line[6] == ':'));
-        if (nw_text_starts(name, "0x"))
-            name = nw_text_trim(name + strcspn(name, " "));
+    if (nw_scan_starts(line, "CA: "))
+        return begin_adapter(fabric, nw_scan_trim(line + 4));
+    if (nw_scan_starts(line, "Switch: ") || nw_scan_starts(line, "Switch 0x")) {
+        name = nw_scan_trim(line + 7 + (line[6] == ':'));
+        if (nw_scan_starts(name, "0x"))
+            name = nw_scan_trim(name + strcspn(name, " "));
         return begin_switch(fabric, name);
     }
     return NW_OK;
@@ -418,10 +418,10 @@ static nw_rc finish(struct fabric *fabric)
                            fabric->not_kept, NW_IB_MAX_PORTS);
 }
 
-static nw_rc read_lines(struct fabric *fabric, struct nw_text *text, bool linkinfo)
+static nw_rc read_lines(struct fabric *fabric, struct nw_scan *text, bool linkinfo)
 {
-    while (nw_text_next(text)) {
-        char *line = nw_text_trim(text->line);
+    while (nw_scan_next(text)) {
+        char *line = nw_scan_trim(text->line);
 
         NW_TRY(linkinfo ? read_linkinfo_line(fabric, line) : read_net_line(fabric, line));
     }
@@ -432,16 +432,16 @@ static nw_rc read_lines(struct fabric *fabric, struct nw_text *text, bool linkin
 nw_rc nw_read_ib_fabric(const char *data, size_t length, const char *what,
                         struct nw_topo **topo_out)
 {
-    const bool linkinfo = nw_text_has(data, length, 0, "==(");
+    const bool linkinfo = nw_scan_has(data, length, 0, "==(");
     struct fabric fabric = {.at_leaf = -1, .source = linkinfo ? "iblinkinfo" : "ibnetdiscover"};
-    struct nw_text text;
+    struct nw_scan text;
     nw_rc rc;
 
-    NW_TRY(nw_text_open(&text, data, length, what));
+    NW_TRY(nw_scan_open(&text, data, length, what));
     rc = nw_topo_start(what, NW_SOURCE_RDMA, &fabric.topo);
     if (rc == NW_OK)
         rc = read_lines(&fabric, &text, linkinfo);
-    nw_text_close(&text);
+    nw_scan_close(&text);
     free(fabric.leaves);
     if (rc != NW_OK) {
         nw_topo_free(fabric.topo);
@@ -454,9 +454,9 @@ nw_rc nw_read_ib_fabric(const char *data, size_t length, const char *what,
 
 bool nw_is_ib_fabric(const char *data, size_t length)
 {
-    if (nw_text_has(data, length, 0, "==(") && nw_text_has(data, length, 0, ")==>"))
+    if (nw_scan_has(data, length, 0, "==(") && nw_scan_has(data, length, 0, ")==>"))
         return true;
-    return nw_text_find_line(data, length, "switchguid=") > 0 ||
-           nw_text_find_line(data, length, "caguid=") > 0 ||
-           (nw_text_find_line(data, length, "Switch") > 0 && nw_text_has(data, length, 0, "\"S-"));
+    return nw_scan_find_line(data, length, "switchguid=") > 0 ||
+           nw_scan_find_line(data, length, "caguid=") > 0 ||
+           (nw_scan_find_line(data, length, "Switch") > 0 && nw_scan_has(data, length, 0, "\"S-"));
 }

@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "topo/classify.h"
 #include "topo/nvml_api.h" /* nw_pci_normalise */
-#include "topo/text.h"
+#include "topo/scan.h"
 
 enum { MAX_WORDS = 40 };
 
@@ -116,7 +116,7 @@ static bool is_rdma_link(const char *line)
 static nw_rc read_rdma_link(struct nw_ib_reading *reading, char *line)
 {
     char *words[MAX_WORDS], device[64];
-    size_t count = nw_text_words(line, words, MAX_WORDS);
+    size_t count = nw_scan_words(line, words, MAX_WORDS);
     struct nw_ib_port port;
     int number, node;
 
@@ -159,7 +159,7 @@ static nw_rc read_rdma_dev(struct nw_ib_reading *reading, char *line)
                 {"node_guid", NW_FACT_NODE_GUID},
                 {"sys_image_guid", NW_FACT_SYSTEM_GUID}};
     char *words[MAX_WORDS], guid[24];
-    size_t count = nw_text_words(line, words, MAX_WORDS);
+    size_t count = nw_scan_words(line, words, MAX_WORDS);
     int nic;
 
     if (count > MAX_WORDS)
@@ -192,7 +192,7 @@ static bool is_device_row(const char *line, char device[64], char guid[24])
         strlen(digits) != 16)
         return false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (nw_text_starts(device, names[i]))
+        if (nw_scan_starts(device, names[i]))
             return nw_ib_guid(digits, guid);
     return false;
 }
@@ -239,7 +239,7 @@ static nw_rc read_ibdev2netdev(struct nw_ib_reading *reading, char *line)
     mellanox = 0;
     if (strstr(line, "(MT") != NULL && sscanf(strstr(line, "(MT"), "(MT%5u", &mellanox) != 1)
         mellanox = 0;
-    if (nw_text_words(line, words, 4) < 4)
+    if (nw_scan_words(line, words, 4) < 4)
         return NW_OK;
     address[0] = '\0';
     if (strchr(words[0], ':') != NULL) {
@@ -282,7 +282,7 @@ static nw_rc read_gid_row(struct nw_ib_reading *reading, char *line)
 
     if (sscanf(line, "%63s %3d %5d", device, &number, &index) != 3)
         return NW_OK;
-    count = nw_text_words(line, words, 8);
+    count = nw_scan_words(line, words, 8);
     for (size_t i = 4; i < count && i < 8; i++)
         if (strcmp(words[i], "v1") == 0 || strcmp(words[i], "v2") == 0) {
             type = words[i];
@@ -305,7 +305,7 @@ static nw_rc read_gid_row(struct nw_ib_reading *reading, char *line)
 
 static bool is_gid_header(const char *line)
 {
-    return nw_text_starts(line, "DEV") && strstr(line, "PORT") != NULL &&
+    return nw_scan_starts(line, "DEV") && strstr(line, "PORT") != NULL &&
            strstr(line, "INDEX") != NULL && strstr(line, "GID") != NULL;
 }
 

@@ -12,7 +12,7 @@
 
 #include "base/units.h"
 #include "topo/read.h"
-#include "topo/text.h"
+#include "topo/scan.h"
 
 void nw_ib_port_init(struct nw_ib_port *port, const char *device, int number)
 {
@@ -124,7 +124,7 @@ void nw_ib_lane(struct nw_ib_port *port, double gbit_per_s)
 void nw_ib_lane_of_generation(struct nw_ib_port *port, const char *name)
 {
     for (size_t i = 0; i < GENERATION_COUNT; i++)
-        if (nw_text_same(name, generations[i].name))
+        if (nw_scan_same(name, generations[i].name))
             nw_ib_lane(port, generations[i].signalled_gbit_per_s);
 }
 

@@ -58,7 +58,7 @@ static nw_node_kind kind_of(const struct nw_log_device *device)
     if (device->class_id >> 8 == 0x02 || nw_log_downs(device) > 0)
         return NW_NODE_NIC;
     for (size_t i = 0; i < sizeof nic_drivers / sizeof *nic_drivers; i++)
-        if (nw_text_starts(device->driver, nic_drivers[i]))
+        if (nw_scan_starts(device->driver, nic_drivers[i]))
             return NW_NODE_NIC;
     return device->class_id == 0x0604 || strcmp(device->driver, "pcieport") == 0 ? NW_NODE_BRIDGE
                                                                                  : NW_NODE_PCI;
@@ -100,15 +100,15 @@ static int compare_devices(const void *a, const void *b)
 
 static nw_rc scan(const char *data, size_t length, const char *what, struct nw_log *log)
 {
-    struct nw_text text;
+    struct nw_scan text;
     nw_rc rc = NW_OK;
 
-    NW_TRY(nw_text_open(&text, data, length, what));
-    while (rc == NW_OK && nw_text_next(&text))
+    NW_TRY(nw_scan_open(&text, data, length, what));
+    while (rc == NW_OK && nw_scan_next(&text))
         rc = nw_log_line(log, text.line);
     if (rc == NW_OK)
         rc = text.rc;
-    nw_text_close(&text);
+    nw_scan_close(&text);
     if (rc == NW_OK && log->count > 0)
         qsort(log->devices, log->count, sizeof *log->devices, compare_devices);
     return rc;
@@ -239,7 +239,7 @@ static bool is_log_line(const char *line)
 
     if (sscanf(line, "[%9u.%9u]%n", &a, &b, &end) == 2 && end > 0)
         return true;
-    if (nw_text_starts(line, "kern  :") || nw_text_starts(line, "daemon:"))
+    if (nw_scan_starts(line, "kern  :") || nw_scan_starts(line, "daemon:"))
         return true;
     if (sscanf(line, "[%*3s %3s %2d %2d:%2d:%2d %4d]", month, &day, &hour, &minute, &second,
                &year) == 6)
@@ -256,19 +256,19 @@ bool nw_is_kernel_log(const char *data, size_t length)
 {
     static const char *const phrases[] = {"Gb/s available PCIe bandwidth",
                                           "NVRM: ", "AER: ", "PCIe Bus Error: ", "kernel: "};
-    struct nw_text text;
+    struct nw_scan text;
     bool found = false;
 
-    if (nw_text_open(&text, data, length, "") != NW_OK) {
+    if (nw_scan_open(&text, data, length, "") != NW_OK) {
         nw_clear_error();
         return false;
     }
-    while (!found && text.number < 200 && nw_text_next(&text)) {
-        found = is_log_line(nw_text_trim(text.line));
+    while (!found && text.number < 200 && nw_scan_next(&text)) {
+        found = is_log_line(nw_scan_trim(text.line));
         for (size_t i = 0; i < sizeof phrases / sizeof *phrases && !found; i++)
             found = strstr(text.line, phrases[i]) != NULL;
     }
-    nw_text_close(&text);
+    nw_scan_close(&text);
     if (text.rc != NW_OK)
         nw_clear_error();
     return found;

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "topo/text.h"
+#include "topo/scan.h"
 #include "topo/topo.h"
 
 enum { NW_LOG_MAX_DEVICES = 4096, NW_LOG_MAX_XIDS = 12 };

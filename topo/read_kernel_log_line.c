@@ -287,7 +287,7 @@ static bool is_interface(const char *name)
                                          "net", "hsn", "bond", "p",    "gpu",  "ro"};
 
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-        if (nw_text_starts(name, starts[i]) && strpbrk(name, "0123456789") != NULL)
+        if (nw_scan_starts(name, starts[i]) && strpbrk(name, "0123456789") != NULL)
             return true;
     return false;
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "topo/classify.h"
-#include "topo/text.h"
+#include "topo/scan.h"
 
 /* --- the line that begins a device --- */
 
@@ -129,7 +129,7 @@ static void take_ids(char *name, struct nw_lspci_device *device)
 /* Vendor and product out of "NVIDIA Corporation GH100 [H100 SXM5 80GB]". */
 static void take_name(char *name, struct nw_lspci_device *device)
 {
-    char *product = nw_text_trim(name);
+    char *product = nw_scan_trim(name);
 
     for (size_t i = 0; i < sizeof vendors / sizeof *vendors; i++) {
         const size_t length = strlen(vendors[i].name);
@@ -142,7 +142,7 @@ static void take_name(char *name, struct nw_lspci_device *device)
         product += length + strspn(product + length, " ");
         break;
     }
-    if (nw_text_starts(product, "Device ")) { /* not in the database: the id stands there */
+    if (nw_scan_starts(product, "Device ")) { /* not in the database: the id stands there */
         unsigned int id;
         int end = -1;
 
@@ -284,18 +284,18 @@ static nw_rc add(struct nw_lspci *lspci, const struct nw_lspci_device *device, c
     return NW_OK;
 }
 
-static nw_rc read_lines(struct nw_text *text, struct nw_lspci *lspci)
+static nw_rc read_lines(struct nw_scan *text, struct nw_lspci *lspci)
 {
-    while (nw_text_next(text)) {
-        char *line = nw_text_trim(text->line);
+    while (nw_scan_next(text)) {
+        char *line = nw_scan_trim(text->line);
         struct nw_lspci_device device;
-        struct nw_text_pair pair;
+        struct nw_scan_pair pair;
 
         if (parse_header(line, &device))
             NW_TRY(add(lspci, &device, text->what));
-        else if (nw_text_elision(line))
+        else if (nw_scan_elision(line))
             lspci->cut = true;
-        else if (lspci->count > 0 && nw_text_pair(line, &pair))
+        else if (lspci->count > 0 && nw_scan_pair(line, &pair))
             take_line(pair.key, pair.value, lspci, &lspci->devices[lspci->count - 1]);
     }
     return text->rc;
@@ -304,12 +304,12 @@ static nw_rc read_lines(struct nw_text *text, struct nw_lspci *lspci)
 nw_rc nw_read_lspci(const char *data, size_t length, const char *what, struct nw_topo **topo_out)
 {
     struct nw_lspci lspci = {.devices = NULL};
-    struct nw_text text;
+    struct nw_scan text;
     nw_rc rc;
 
-    NW_TRY(nw_text_open(&text, data, length, what));
+    NW_TRY(nw_scan_open(&text, data, length, what));
     rc = read_lines(&text, &lspci);
-    nw_text_close(&text);
+    nw_scan_close(&text);
     if (rc == NW_OK && lspci.count == 0)
         rc = nw_fail(NW_EUSAGE, "%s: no line of lspci in it; give the output of lspci -vvv", what);
     if (rc == NW_OK)
@@ -320,20 +320,20 @@ nw_rc nw_read_lspci(const char *data, size_t length, const char *what, struct nw
 
 bool nw_is_lspci(const char *data, size_t length)
 {
-    struct nw_text text;
+    struct nw_scan text;
     bool found = false;
 
-    if (nw_text_open(&text, data, length, "") != NW_OK) {
+    if (nw_scan_open(&text, data, length, "") != NW_OK) {
         nw_clear_error();
         return false;
     }
-    while (!found && nw_text_next(&text)) {
+    while (!found && nw_scan_next(&text)) {
         struct nw_lspci_device device;
 
         /* A class that is known: a log may have "17:00.0 something: …" as well. */
-        found = parse_header(nw_text_trim(text.line), &device) && device.class_id != 0;
+        found = parse_header(nw_scan_trim(text.line), &device) && device.class_id != 0;
     }
-    nw_text_close(&text);
+    nw_scan_close(&text);
     if (text.rc != NW_OK)
         nw_clear_error();
     return found;

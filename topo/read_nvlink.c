@@ -22,7 +22,7 @@ struct section { /* of one GPU */
 
 struct nvlink {
     struct nw_smi *smi;
-    struct nw_text *text;
+    struct nw_scan *text;
     struct section *sections;
     size_t count;
 };
@@ -36,7 +36,7 @@ static int link_of(const char *line, const char **rest_out)
     size_t digits;
     uint64_t value;
 
-    if (!nw_text_starts(at, word))
+    if (!nw_scan_starts(at, word))
         return -1;
     at += sizeof word - 1;
     digits = strspn(at, "0123456789");
@@ -67,20 +67,20 @@ static bool says_all_down(const char *line)
 
 bool nw_is_nvlink(const char *data, size_t length)
 {
-    struct nw_text text;
+    struct nw_scan text;
     bool gpu = false, link = false;
     const char *rest;
 
-    if (nw_text_open(&text, data, length, "") != NW_OK)
+    if (nw_scan_open(&text, data, length, "") != NW_OK)
         return false;
-    while (!(gpu && link) && nw_text_next(&text)) {
+    while (!(gpu && link) && nw_scan_next(&text)) {
         struct nw_smi_listed listed;
 
         gpu |= nw_smi_listed(text.line, &listed);
         link |= gpu && (link_of(text.line, &rest) >= 0 || says_none(text.line) ||
                         says_all_down(text.line));
     }
-    nw_text_close(&text);
+    nw_scan_close(&text);
     nw_clear_error();
     return gpu && link;
 }
@@ -109,13 +109,13 @@ static nw_rc take_link(struct nvlink *nvlink, int link, const char *rest)
 
     if (colon != NULL) { /* -e: "Link 0: Replay Errors: 0" */
         if (strstr(rest, "Error") != NULL &&
-            nw_text_number(colon + 1 + strspn(colon + 1, " \t"), NULL, &number) && number >= 0)
+            nw_scan_number(colon + 1 + strspn(colon + 1, " \t"), NULL, &number) && number >= 0)
             section->errors = isnan(section->errors) ? number : section->errors + number;
         return NW_OK;
     }
-    if (nw_text_same(rest, "<inactive>") || nw_text_same(rest, "inactive")) {
+    if (nw_scan_same(rest, "<inactive>") || nw_scan_same(rest, "inactive")) {
         section->inactive |= bit;
-    } else if (nw_text_number(rest, "GB/s", &number) && number > 0 && number < 1e4) {
+    } else if (nw_scan_number(rest, "GB/s", &number) && number > 0 && number < 1e4) {
         number = round(number * 1e6) * 1e3; /* three decimals are printed */
         section->rates_differ |= section->bytes_per_s > 0 && section->bytes_per_s != number;
         section->bytes_per_s = fmax(section->bytes_per_s, number);
@@ -129,7 +129,7 @@ static nw_rc take_link(struct nvlink *nvlink, int link, const char *rest)
 
 static nw_rc take_line(struct nvlink *nvlink)
 {
-    char *line = nw_text_trim(nvlink->text->line);
+    char *line = nw_scan_trim(nvlink->text->line);
     struct nw_smi_listed listed;
     struct section *section;
     const char *rest;
@@ -145,7 +145,7 @@ static nw_rc take_line(struct nvlink *nvlink)
     link = link_of(line, &rest);
     if (link >= 0)
         return take_link(nvlink, link, rest);
-    section->elided |= nw_text_elision(line);
+    section->elided |= nw_scan_elision(line);
     section->none |= says_none(line);
     section->all_down |= says_all_down(line);
     return NW_OK;
@@ -247,14 +247,14 @@ static nw_rc end_section(struct nvlink *nvlink, const struct section *section)
 nw_rc nw_read_nvlink(const char *data, size_t length, const char *what, struct nw_topo **topo_out)
 {
     struct nw_smi smi;
-    struct nw_text text;
+    struct nw_scan text;
     struct nvlink nvlink = {.smi = &smi, .text = &text};
     nw_rc rc;
 
-    NW_TRY(nw_text_open(&text, data, length, what));
+    NW_TRY(nw_scan_open(&text, data, length, what));
     rc = nw_smi_open(&smi, what, "nvidia-smi nvlink");
     if (rc == NW_OK) {
-        while (rc == NW_OK && nw_text_next(&text))
+        while (rc == NW_OK && nw_scan_next(&text))
             rc = take_line(&nvlink);
         if (rc == NW_OK)
             rc = text.rc;
@@ -263,6 +263,6 @@ nw_rc nw_read_nvlink(const char *data, size_t length, const char *what, struct n
         rc = nw_smi_close(&smi, rc, topo_out);
     }
     free(nvlink.sections);
-    nw_text_close(&text);
+    nw_scan_close(&text);
     return rc;
 }

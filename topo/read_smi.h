@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "topo/text.h"
+#include "topo/scan.h"
 #include "topo/topo.h"
 
 enum {

@@ -255,7 +255,7 @@ bool nw_smi_listed(const char *line, struct nw_smi_listed *listed_out)
     at += strspn(at, " \t");
     snprintf(listed_out->model, sizeof listed_out->model, "%.*s",
              uuid != NULL ? (int)(uuid - at) : (int)strlen(at), at);
-    (void)nw_text_trim(listed_out->model);
+    (void)nw_scan_trim(listed_out->model);
     if (uuid != NULL)
         snprintf(listed_out->uuid, sizeof listed_out->uuid, "%.*s",
                  (int)strcspn(uuid + 6 + strspn(uuid + 6, " "), ")"),
@@ -288,10 +288,10 @@ static const struct {
 
 static int find_foreign(const char *data, size_t length)
 {
-    if (nw_text_has(data, length, 0, "nvidia-smi") || nw_text_has(data, length, 0, "NVIDIA-SMI"))
+    if (nw_scan_has(data, length, 0, "nvidia-smi") || nw_scan_has(data, length, 0, "NVIDIA-SMI"))
         return -1;
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
-        if (nw_text_has(data, length, 4096, foreign[i].word))
+        if (nw_scan_has(data, length, 4096, foreign[i].word))
             return (int)i;
     return -1;
 }
@@ -348,17 +348,17 @@ static const struct {
 /* The row of messages[], its line to *line_out; -1: none. */
 static int find_message(const char *data, size_t length, int *line_out)
 {
-    struct nw_text text;
+    struct nw_scan text;
     int found = -1;
 
-    if (nw_text_open(&text, data, length, "") != NW_OK)
+    if (nw_scan_open(&text, data, length, "") != NW_OK)
         return -1;
-    while (found < 0 && nw_text_next(&text))
+    while (found < 0 && nw_scan_next(&text))
         for (size_t i = 0; i < sizeof messages / sizeof *messages && found < 0; i++)
             if (strstr(text.line, messages[i].words) != NULL)
                 found = (int)i;
     *line_out = text.number;
-    nw_text_close(&text);
+    nw_scan_close(&text);
     if (text.rc != NW_OK)
         nw_clear_error();
     return found;

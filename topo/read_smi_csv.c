@@ -10,7 +10,7 @@ enum { MAX_CELLS = 512 };
 
 struct csv {
     struct nw_smi *smi;
-    struct nw_text *text;
+    struct nw_scan *text;
     char *names[MAX_CELLS];
     const char *units[MAX_CELLS]; /* inside `names`; "": none */
     size_t count;
@@ -55,7 +55,7 @@ static const char *const known[] = {"name",
 static bool is_known(const char *name)
 {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (nw_text_same(name, known[i]))
+        if (nw_scan_same(name, known[i]))
             return true;
     return strncmp(name, "clocks_", 7) == 0 || strncmp(name, "ecc.errors.", 11) == 0 ||
            strncmp(name, "retired_pages.", 14) == 0 || strncmp(name, "remapped_rows.", 14) == 0;
@@ -72,7 +72,7 @@ static size_t split(char *line, char **cells, size_t max)
         if (comma != NULL)
             *comma = '\0';
         if (count < max)
-            cells[count] = nw_text_trim(line);
+            cells[count] = nw_scan_trim(line);
         count++;
         if (comma == NULL)
             return count;
@@ -91,7 +91,7 @@ static const char *cut_unit(char *name)
     if (close == NULL || close[1] != '\0')
         return "";
     *open = *close = '\0';
-    (void)nw_text_trim(name);
+    (void)nw_scan_trim(name);
     return open + 1;
 }
 
@@ -144,11 +144,11 @@ static bool is_values(const char *line)
     count = split(copy, cells, MAX_CELLS);
     for (size_t i = 0; i < count && i < MAX_CELLS; i++) {
         identity |= nw_smi_is_bus_id(cells[i]) ||
-                    (nw_text_starts(cells[i], "GPU-") && strlen(cells[i]) == 40);
-        unit |= nw_text_number(cells[i], "MiB", &number) ||
-                nw_text_number(cells[i], "%", &number) || nw_text_number(cells[i], "W", &number);
+                    (nw_scan_starts(cells[i], "GPU-") && strlen(cells[i]) == 40);
+        unit |= nw_scan_number(cells[i], "MiB", &number) ||
+                nw_scan_number(cells[i], "%", &number) || nw_scan_number(cells[i], "W", &number);
         for (size_t b = 0; b < sizeof brands / sizeof *brands; b++)
-            product |= nw_text_starts(cells[i], brands[b]);
+            product |= nw_scan_starts(cells[i], brands[b]);
     }
     free(copy);
     return identity || (product && unit);
@@ -156,29 +156,29 @@ static bool is_values(const char *line)
 
 bool nw_is_smi_csv(const char *data, size_t length)
 {
-    struct nw_text text;
+    struct nw_scan text;
     bool found = false;
 
-    if (nw_text_open(&text, data, length, "") != NW_OK)
+    if (nw_scan_open(&text, data, length, "") != NW_OK)
         return false;
-    while (!found && nw_text_next(&text))
+    while (!found && nw_scan_next(&text))
         found = strstr(text.line, "--query-gpu=") != NULL || is_header(text.line) ||
                 is_values(text.line);
-    nw_text_close(&text);
+    nw_scan_close(&text);
     nw_clear_error();
     return found;
 }
 
 bool nw_is_smi_columns(const char *data, size_t length)
 {
-    struct nw_text text;
+    struct nw_scan text;
     bool found = false;
 
-    if (nw_text_open(&text, data, length, "") != NW_OK)
+    if (nw_scan_open(&text, data, length, "") != NW_OK)
         return false;
-    while (!found && nw_text_next(&text))
+    while (!found && nw_scan_next(&text))
         found = strchr(text.line, ',') != NULL && is_header(text.line);
-    nw_text_close(&text);
+    nw_scan_close(&text);
     nw_clear_error();
     return found;
 }
@@ -196,7 +196,7 @@ static nw_rc take_names(struct csv *csv, char *line)
     const size_t count = split(line, cells, MAX_CELLS);
 
     if (count > MAX_CELLS)
-        return nw_text_fail(csv->text, "more than %d columns", MAX_CELLS);
+        return nw_scan_fail(csv->text, "more than %d columns", MAX_CELLS);
     free_names(csv);
     for (size_t i = 0; i < count; i++) {
         csv->names[i] = strdup(cells[i]);
@@ -214,7 +214,7 @@ static nw_rc take_cell(struct csv *csv, size_t column, const char *cell)
     char value[256];
     double number;
 
-    if (csv->units[column][0] != '\0' && nw_text_number(cell, NULL, &number)) {
+    if (csv->units[column][0] != '\0' && nw_scan_number(cell, NULL, &number)) {
         snprintf(value, sizeof value, "%s %s", cell, csv->units[column]);
         cell = value;
     }
@@ -247,10 +247,10 @@ static nw_rc take_line(struct csv *csv)
     char *line = csv->text->line, *fields;
     bool message;
 
-    csv->apart |= nw_text_blank(line) && nw_topo_count(csv->smi->topo, NW_NODE_GPU) > 0;
-    if (nw_text_blank(line) || nw_text_starts(line, "#"))
+    csv->apart |= nw_scan_blank(line) && nw_topo_count(csv->smi->topo, NW_NODE_GPU) > 0;
+    if (nw_scan_blank(line) || nw_scan_starts(line, "#"))
         return NW_OK;
-    if (nw_text_elision(line)) {
+    if (nw_scan_elision(line)) {
         csv->elided += csv->count > 0;
         return NW_OK;
     }
@@ -273,7 +273,7 @@ static nw_rc take_line(struct csv *csv)
 
 static nw_rc take_lines(struct csv *csv)
 {
-    while (nw_text_next(csv->text))
+    while (nw_scan_next(csv->text))
         NW_TRY(take_line(csv));
     NW_TRY(csv->text->rc);
     if (csv->count == 0)
@@ -304,11 +304,11 @@ static void name_gpus(struct nw_topo *topo)
 nw_rc nw_read_smi_csv(const char *data, size_t length, const char *what, struct nw_topo **topo_out)
 {
     struct nw_smi smi;
-    struct nw_text text;
+    struct nw_scan text;
     struct csv csv = {.smi = &smi, .text = &text};
     nw_rc rc;
 
-    NW_TRY(nw_text_open(&text, data, length, what));
+    NW_TRY(nw_scan_open(&text, data, length, what));
     rc = nw_smi_open(&smi, what, "nvidia-smi --query-gpu");
     if (rc == NW_OK) {
         rc = take_lines(&csv);
@@ -317,6 +317,6 @@ nw_rc nw_read_smi_csv(const char *data, size_t length, const char *what, struct 
         rc = nw_smi_close(&smi, rc, topo_out);
     }
     free_names(&csv);
-    nw_text_close(&text);
+    nw_scan_close(&text);
     return rc;
 }

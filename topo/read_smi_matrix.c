@@ -42,11 +42,11 @@ size_t nw_smi_cell_of(const char *text, struct nw_smi_cell *cell_out)
     uint64_t nvlinks;
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (nw_text_starts(text, words[i].word)) {
+        if (nw_scan_starts(text, words[i].word)) {
             *cell_out = (struct nw_smi_cell){.kind = words[i].kind, .class_id = words[i].class_id};
             return strlen(words[i].word);
         }
-    digits = nw_text_starts(text, "NV") ? strspn(text + 2, "0123456789") : 0;
+    digits = nw_scan_starts(text, "NV") ? strspn(text + 2, "0123456789") : 0;
     if (digits == 0 || digits >= sizeof number)
         return 0;
     memcpy(number, text + 2, digits);
@@ -95,7 +95,7 @@ static bool is_complete(const struct nw_smi_matrix *matrix, const char *rest)
 {
     size_t count = 0;
 
-    for (; !nw_text_blank(rest); count++) {
+    for (; !nw_scan_blank(rest); count++) {
         rest += strspn(rest, " \t");
         rest += strcspn(rest, " \t");
     }
@@ -115,7 +115,7 @@ static void split_tabs(const struct nw_smi_matrix *matrix, const char *rest,
         const size_t length = strcspn(rest, "\t");
 
         snprintf(cells[count], sizeof cells[count], "%.*s", (int)length, rest);
-        memmove(cells[count], nw_text_trim(cells[count]), strlen(nw_text_trim(cells[count])) + 1);
+        memmove(cells[count], nw_scan_trim(cells[count]), strlen(nw_scan_trim(cells[count])) + 1);
         rest += length + (rest[length] == '\t');
     }
     count = 0;
@@ -140,7 +140,7 @@ static void split_blanks(const struct nw_smi_matrix *matrix, const char *rest, i
     size_t word_count, wanted = 0, next = 0;
 
     snprintf(copy, sizeof copy, "%s", rest);
-    word_count = nw_text_words(copy, words, 4);
+    word_count = nw_scan_words(copy, words, 4);
     for (int i = 0; i < 3; i++)
         wanted += has[i];
     for (size_t w = 0; w < word_count && w < 3; w++) {
@@ -183,13 +183,13 @@ nw_rc nw_smi_matrix_affinity(struct nw_smi_matrix *matrix, size_t row, const cha
         split_tabs(matrix, rest, &affinity);
     else
         split_blanks(matrix, rest, at, &affinity);
-    if (nw_text_list(affinity.cpu, NULL) > 0)
+    if (nw_scan_list(affinity.cpu, NULL) > 0)
         NW_TRY(nw_topo_set_text(topo, node, NW_FACT_CPU_AFFINITY, affinity.cpu, source));
-    if (nw_text_list(affinity.memory, &memory) == 1)
+    if (nw_scan_list(affinity.memory, &memory) == 1)
         NW_TRY(nw_topo_set_number(topo, node, NW_FACT_GPU_NUMA_ID, memory, source));
     else
         memory = -1;
-    numa_count = nw_text_list(affinity.numa, &numa_first);
+    numa_count = nw_scan_list(affinity.numa, &numa_first);
     /* Several nodes are no place; but where GPUs' memories are nodes themselves (Grace), the list
      * is the CPU's node, the lowest, and theirs. */
     if (numa_count == 1 || (numa_count > 1 && memory >= 0))
@@ -218,7 +218,7 @@ static const char *fabric_of(const char *name)
     };
 
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (nw_text_starts(name, prefixes[i][0]))
+        if (nw_scan_starts(name, prefixes[i][0]))
             return prefixes[i][1];
     return "";
 }
@@ -242,7 +242,7 @@ static nw_rc name_nics(struct nw_smi_matrix *matrix)
     for (size_t i = 0; i < matrix->count; i++) {
         const struct nw_smi_column *column = &matrix->columns[i];
         struct nw_topo_node *node = &topo->nodes[column->node];
-        const bool numbered = nw_text_starts(column->label, "NIC");
+        const bool numbered = nw_scan_starts(column->label, "NIC");
         const bool cut = twice && (is_twice(matrix, i) || strlen(column->label) == NAME_CUT);
 
         if (column->number >= 0)

@@ -31,7 +31,7 @@ struct nw_smi_column {
 
 struct nw_smi_matrix {
     struct nw_smi *smi;
-    struct nw_text *text;
+    struct nw_scan *text;
     struct nw_smi_column *columns;
     size_t count, capacity;
     struct nw_smi_cell *cells; /* count x count, by rows */

@@ -18,7 +18,7 @@ struct sections { /* the open sections, outermost first */
 
 struct query {
     struct nw_smi *smi;
-    struct nw_text *text;
+    struct nw_scan *text;
     struct sections sections;
     bool elided, again;
     bool flat;       /* the indentation was lost on the way */
@@ -33,7 +33,7 @@ static const char *gpu_of(const char *line)
     static const char word[] = "GPU ";
     const char *at = line + strspn(line, " \t");
 
-    if (!nw_text_starts(at, word))
+    if (!nw_scan_starts(at, word))
         return NULL;
     at += sizeof word - 1;
     at += strspn(at, " ");
@@ -42,17 +42,17 @@ static const char *gpu_of(const char *line)
 
 bool nw_is_smi_query(const char *data, size_t length)
 {
-    struct nw_text text;
+    struct nw_scan text;
     bool found = false;
 
-    if (nw_text_has(data, length, 0, "NVSMI LOG"))
+    if (nw_scan_has(data, length, 0, "NVSMI LOG"))
         return true;
-    if (!nw_text_has(data, length, 0, "GPU ") || nw_text_open(&text, data, length, "") != NW_OK)
+    if (!nw_scan_has(data, length, 0, "GPU ") || nw_scan_open(&text, data, length, "") != NW_OK)
         return false;
-    while (!found && nw_text_next(&text))
+    while (!found && nw_scan_next(&text))
         found =
-            gpu_of(nw_text_trim(text.line)) != NULL || nw_text_starts(text.line, "Attached GPUs ");
-    nw_text_close(&text);
+            gpu_of(nw_scan_trim(text.line)) != NULL || nw_scan_starts(text.line, "Attached GPUs ");
+    nw_scan_close(&text);
     nw_clear_error();
     return found;
 }
@@ -68,7 +68,7 @@ static void close_to(struct sections *sections, int indent)
 static void open_section(struct sections *sections, int indent, const char *name)
 {
     close_to(sections, indent);
-    if (nw_text_same(name, "MIG Device") && sections->mig_indent < 0)
+    if (nw_scan_same(name, "MIG Device") && sections->mig_indent < 0)
         sections->mig_indent = indent;
     if (sections->count == MAX_DEPTH)
         return;
@@ -120,9 +120,9 @@ static int flat_indent(struct query *query, bool is_pair, const char *name)
 
     if (!is_pair && query->after_pair)
         sections->count = 0;
-    if (!is_pair && nw_text_same(name, "MIG Device"))
+    if (!is_pair && nw_scan_same(name, "MIG Device"))
         query->flat_mig = true;
-    if (nw_text_same(name, "Accounting Mode"))
+    if (nw_scan_same(name, "Accounting Mode"))
         query->flat_mig = false;
     query->after_pair = is_pair;
     return is_pair ? MAX_DEPTH : (int)sections->count;
@@ -131,29 +131,29 @@ static int flat_indent(struct query *query, bool is_pair, const char *name)
 static nw_rc take_line(struct query *query)
 {
     char *line = query->text->line, path[MAX_DEPTH * (MAX_NAME + 1) + MAX_NAME];
-    int indent = nw_text_indent(line);
+    int indent = nw_scan_indent(line);
     struct sections *sections = &query->sections;
-    struct nw_text_pair pair;
+    struct nw_scan_pair pair;
     bool message, is_pair;
     const char *bus_id;
 
-    if (nw_text_blank(line))
+    if (nw_scan_blank(line))
         return NW_OK;
-    if (nw_text_elision(line)) {
+    if (nw_scan_elision(line)) {
         query->elided = true;
         return NW_OK;
     }
     NW_TRY(nw_smi_message(query->smi, line, &message));
     if (message)
         return NW_OK;
-    line = nw_text_trim(line);
+    line = nw_scan_trim(line);
     bus_id = gpu_of(line);
     if (bus_id != NULL)
         return begin_gpu(query, bus_id, indent);
     if (query->gpu_indent >= 0)
         query->flat = indent <= query->gpu_indent;
     query->gpu_indent = -1;
-    is_pair = nw_text_pair(line, &pair);
+    is_pair = nw_scan_pair(line, &pair);
     if (query->flat)
         indent = flat_indent(query, is_pair, is_pair ? pair.key : line);
     if (!is_pair) {
@@ -175,7 +175,7 @@ static nw_rc take_lines(struct query *query)
 {
     struct nw_topo *topo = query->smi->topo;
 
-    while (!query->again && nw_text_next(query->text))
+    while (!query->again && nw_scan_next(query->text))
         NW_TRY(take_line(query));
     NW_TRY(query->text->rc);
     if (nw_topo_count(topo, NW_NODE_GPU) == 0)
@@ -207,12 +207,12 @@ nw_rc nw_read_smi_query(const char *data, size_t length, const char *what,
                         struct nw_topo **topo_out)
 {
     struct nw_smi smi;
-    struct nw_text text;
+    struct nw_scan text;
     struct query query = {
         .smi = &smi, .text = &text, .sections = {.mig_indent = -1}, .gpu_indent = -1};
     nw_rc rc;
 
-    NW_TRY(nw_text_open(&text, data, length, what));
+    NW_TRY(nw_scan_open(&text, data, length, what));
     rc = nw_smi_open(&smi, what, "nvidia-smi -q");
     if (rc == NW_OK) {
         rc = take_lines(&query);
@@ -220,6 +220,6 @@ nw_rc nw_read_smi_query(const char *data, size_t length, const char *what,
             rc = number_gpus(&smi);
         rc = nw_smi_close(&smi, rc, topo_out);
     }
-    nw_text_close(&text);
+    nw_scan_close(&text);
     return rc;
 }

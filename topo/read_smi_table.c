@@ -12,7 +12,7 @@ enum { MAX_CELLS = 4, MAX_WORDS = 24 };
 
 struct table {
     struct nw_smi *smi;
-    struct nw_text *text;
+    struct nw_scan *text;
     bool in_gpus; /* below "|====", above the processes */
     int row;      /* of the current GPU: 1, 2, 3; 0: none open */
     bool elided;
@@ -20,8 +20,8 @@ struct table {
 
 bool nw_is_smi_grid(const char *data, size_t length)
 {
-    return nw_text_has(data, length, 0, "NVIDIA-SMI ") &&
-           nw_text_has(data, length, 0, "Volatile Uncorr. ECC");
+    return nw_scan_has(data, length, 0, "NVIDIA-SMI ") &&
+           nw_scan_has(data, length, 0, "Volatile Uncorr. ECC");
 }
 
 bool nw_is_smi_table(const char *data, size_t length)
@@ -33,7 +33,7 @@ static size_t split(char *line, char **cells)
 {
     size_t count = 0;
 
-    line = nw_text_trim(line);
+    line = nw_scan_trim(line);
     if (*line == '|')
         line++;
     while (count < MAX_CELLS) {
@@ -42,7 +42,7 @@ static size_t split(char *line, char **cells)
         if (bar == NULL)
             break;
         *bar = '\0';
-        cells[count++] = nw_text_trim(line);
+        cells[count++] = nw_scan_trim(line);
         line = bar + 1;
     }
     return count;
@@ -82,7 +82,7 @@ static nw_rc take_head(struct table *table)
 static nw_rc take_name(struct table *table, char *cell)
 {
     char *words[MAX_WORDS], name[128] = "";
-    const size_t count = nw_text_words(cell, words, MAX_WORDS);
+    const size_t count = nw_scan_words(cell, words, MAX_WORDS);
     size_t end = count;
 
     if (count < 2 || count > MAX_WORDS)
@@ -108,19 +108,19 @@ static nw_rc take_name(struct table *table, char *cell)
 static nw_rc take_first(struct table *table, char **cells)
 {
     char *words[MAX_WORDS];
-    const size_t count = nw_text_words(cells[1], words, MAX_WORDS);
+    const size_t count = nw_scan_words(cells[1], words, MAX_WORDS);
     const char *bus_id = count > 0 && nw_smi_is_bus_id(words[0]) ? words[0] : NULL;
     uint64_t number;
     char digits[8];
 
     snprintf(digits, sizeof digits, "%.*s", (int)strspn(cells[0], "0123456789"), cells[0]);
     if (nw_parse_u64(digits, 0, NW_SMI_MAX_GPUS - 1, &number) != NW_OK)
-        return nw_text_fail(table->text, "\"%.20s\" is no number of a GPU", cells[0]);
+        return nw_scan_fail(table->text, "\"%.20s\" is no number of a GPU", cells[0]);
     NW_TRY(nw_smi_begin_numbered(table->smi, (int)number));
     if (bus_id != NULL)
         NW_TRY(nw_smi_value(table->smi, NW_SMI_TEXT, "PCI/Bus Id", bus_id));
     NW_TRY(take_name(table, cells[0]));
-    if (nw_text_same(cells[2], "Off"))
+    if (nw_scan_same(cells[2], "Off"))
         return nw_smi_value(table->smi, NW_SMI_TEXT, "ECC Mode/Current", "Disabled");
     if (isdigit((unsigned char)cells[2][0])) {
         NW_TRY(nw_smi_value(table->smi, NW_SMI_TEXT, "ECC Mode/Current", "Enabled"));
@@ -139,7 +139,7 @@ static nw_rc take_pair(struct table *table, char *text, const char *unit, const 
         return NW_OK;
     *slash = '\0';
     for (int i = 0; i < 2; i++) {
-        const char *part = nw_text_trim(i == 0 ? text : slash + 1);
+        const char *part = nw_scan_trim(i == 0 ? text : slash + 1);
         const size_t digits = strspn(part, "0123456789.");
 
         snprintf(value[i], sizeof value[i], "%.*s %s", (int)(digits < 20 ? digits : 20), part,
@@ -161,7 +161,7 @@ static nw_rc take_second(struct table *table, char **cells)
     char *power = strstr(cells[0], " P"), *at;
     char value[16];
 
-    if (nw_text_starts(cells[0], "ERR!"))
+    if (nw_scan_starts(cells[0], "ERR!"))
         NW_TRY(nw_smi_value(table->smi, NW_SMI_TEXT, "Fan Speed", "ERR!"));
     at = strstr(cells[0], "C ");
     if (at != NULL && at > cells[0] && isdigit((unsigned char)at[-1])) {
@@ -206,10 +206,10 @@ static nw_rc take_gpu_line(struct table *table)
 
 static nw_rc take_line(struct table *table)
 {
-    char *line = nw_text_trim(table->text->line);
+    char *line = nw_scan_trim(table->text->line);
     bool message;
 
-    if (nw_text_elision(line)) {
+    if (nw_scan_elision(line)) {
         table->elided |= table->in_gpus;
         return NW_OK;
     }
@@ -223,11 +223,11 @@ static nw_rc take_line(struct table *table)
     }
     if (strstr(line, "NVIDIA-SMI ") != NULL)
         return nw_topo_count(table->smi->topo, NW_NODE_GPU) == 0 ? take_head(table) : NW_OK;
-    if (nw_text_starts(line, "|===")) {
+    if (nw_scan_starts(line, "|===")) {
         table->in_gpus = nw_topo_count(table->smi->topo, NW_NODE_GPU) == 0;
         return NW_OK;
     }
-    if (table->in_gpus && (nw_text_starts(line, "+--") || nw_text_starts(line, "|--"))) {
+    if (table->in_gpus && (nw_scan_starts(line, "+--") || nw_scan_starts(line, "|--"))) {
         table->row = 0;
         return nw_smi_end_gpu(table->smi);
     }
@@ -238,7 +238,7 @@ static nw_rc take_lines(struct table *table)
 {
     struct nw_topo *topo = table->smi->topo;
 
-    while (nw_text_next(table->text))
+    while (nw_scan_next(table->text))
         NW_TRY(take_line(table));
     NW_TRY(table->text->rc);
     if (nw_topo_count(topo, NW_NODE_GPU) == 0)
@@ -256,19 +256,19 @@ nw_rc nw_read_smi_table(const char *data, size_t length, const char *what,
                         struct nw_topo **topo_out)
 {
     struct nw_smi smi;
-    struct nw_text text;
+    struct nw_scan text;
     struct table table = {.smi = &smi, .text = &text};
     nw_rc rc;
 
     if (!nw_is_smi_grid(data, length))
         NW_TRY(nw_smi_refuse_message(data, length, what));
-    NW_TRY(nw_text_open(&text, data, length, what));
+    NW_TRY(nw_scan_open(&text, data, length, what));
     rc = nw_smi_open(&smi, what, "nvidia-smi");
     if (rc == NW_OK) {
         rc = take_lines(&table);
         rc = nw_smi_close(&smi, rc, topo_out);
     }
-    nw_text_close(&text);
+    nw_scan_close(&text);
     return rc;
 }
 
@@ -276,20 +276,20 @@ nw_rc nw_read_smi_table(const char *data, size_t length, const char *what,
 
 bool nw_is_smi_list(const char *data, size_t length)
 {
-    struct nw_text text;
+    struct nw_scan text;
     struct nw_smi_listed listed;
     bool found = false;
 
-    if (!nw_text_has(data, length, 0, "(UUID:") || nw_text_open(&text, data, length, "") != NW_OK)
+    if (!nw_scan_has(data, length, 0, "(UUID:") || nw_scan_open(&text, data, length, "") != NW_OK)
         return false;
-    while (!found && nw_text_next(&text))
+    while (!found && nw_scan_next(&text))
         found = nw_smi_listed(text.line, &listed);
-    nw_text_close(&text);
+    nw_scan_close(&text);
     nw_clear_error();
     return found;
 }
 
-static nw_rc take_listed(struct nw_smi *smi, const struct nw_text *text)
+static nw_rc take_listed(struct nw_smi *smi, const struct nw_scan *text)
 {
     struct nw_smi_listed listed;
     bool message;
@@ -308,16 +308,16 @@ static nw_rc take_listed(struct nw_smi *smi, const struct nw_text *text)
 nw_rc nw_read_smi_list(const char *data, size_t length, const char *what, struct nw_topo **topo_out)
 {
     struct nw_smi smi;
-    struct nw_text text;
+    struct nw_scan text;
     nw_rc rc;
 
-    NW_TRY(nw_text_open(&text, data, length, what));
+    NW_TRY(nw_scan_open(&text, data, length, what));
     rc = nw_smi_open(&smi, what, "nvidia-smi -L");
     if (rc == NW_OK) {
-        while (rc == NW_OK && nw_text_next(&text))
+        while (rc == NW_OK && nw_scan_next(&text))
             rc = take_listed(&smi, &text);
         rc = nw_smi_close(&smi, rc != NW_OK ? rc : text.rc, topo_out);
     }
-    nw_text_close(&text);
+    nw_scan_close(&text);
     return rc;
 }

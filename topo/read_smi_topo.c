@@ -73,8 +73,8 @@ static bool is_header(const char *line)
     if (gpu_number(word, length) < 0 || is_row(line))
         return false;
     for (; *word != '\0'; word = next_word(word + length, &length), count++) {
-        if (nw_text_starts(word, "CPU Aff") || nw_text_starts(word, "NUMA Aff") ||
-            nw_text_starts(word, "GPU NUMA"))
+        if (nw_scan_starts(word, "CPU Aff") || nw_scan_starts(word, "NUMA Aff") ||
+            nw_scan_starts(word, "GPU NUMA"))
             return true;
         if (!is_device(word, length))
             return false;
@@ -99,17 +99,17 @@ bool nw_is_smi_topo(const char *data, size_t length)
 
 bool nw_is_smi_matrix(const char *data, size_t length)
 {
-    struct nw_text text;
+    struct nw_scan text;
     bool found = false;
 
-    if (!nw_text_has(data, length, 0, "GPU") || nw_text_open(&text, data, length, "") != NW_OK)
+    if (!nw_scan_has(data, length, 0, "GPU") || nw_scan_open(&text, data, length, "") != NW_OK)
         return false;
-    while (!found && nw_text_next(&text)) {
+    while (!found && nw_scan_next(&text)) {
         const char *line = plain(text.line);
 
         found = is_row(line) || (is_header(line) && strstr(line, "Affinity") != NULL);
     }
-    nw_text_close(&text);
+    nw_scan_close(&text);
     nw_clear_error();
     return found;
 }
@@ -121,7 +121,7 @@ static nw_rc add_column(struct nw_smi_matrix *matrix, const char *word, size_t l
     struct nw_smi_column *column;
 
     if (matrix->count == NW_SMI_MAX_COLUMNS)
-        return nw_text_fail(matrix->text, "more than %d devices in one matrix", NW_SMI_MAX_COLUMNS);
+        return nw_scan_fail(matrix->text, "more than %d devices in one matrix", NW_SMI_MAX_COLUMNS);
     if (matrix->count == matrix->capacity) {
         const size_t capacity = matrix->capacity > 0 ? 2 * matrix->capacity : 16;
         struct nw_smi_column *columns = realloc(matrix->columns, capacity * sizeof *columns);
@@ -156,7 +156,7 @@ static nw_rc take_header(struct nw_smi_matrix *matrix)
     size_t length;
 
     for (word = next_word(line, &length); *word != '\0'; word = next_word(word + length, &length)) {
-        if (!is_device(word, length) || nw_text_starts(word, "GPU NUMA"))
+        if (!is_device(word, length) || nw_scan_starts(word, "GPU NUMA"))
             break;
         NW_TRY(add_column(matrix, word, length));
         last = word;
@@ -333,11 +333,11 @@ static void take_command(struct nw_smi_matrix *matrix, const char *line)
 
 static void take_legend(struct nw_smi_matrix *matrix, char *line)
 {
-    struct nw_text_pair pair;
+    struct nw_scan_pair pair;
 
-    matrix->has_legend |= nw_text_starts(line, "Legend");
-    matrix->legend_has_nvlink |= nw_text_starts(line, "NV#");
-    if (!nw_text_pair(line, &pair) || pair.value[0] == '\0')
+    matrix->has_legend |= nw_scan_starts(line, "Legend");
+    matrix->legend_has_nvlink |= nw_scan_starts(line, "NV#");
+    if (!nw_scan_pair(line, &pair) || pair.value[0] == '\0')
         return;
     for (size_t i = 0; i < matrix->count; i++)
         if (strcmp(matrix->columns[i].label, pair.key) == 0 && matrix->columns[i].number < 0)
@@ -347,12 +347,12 @@ static void take_legend(struct nw_smi_matrix *matrix, char *line)
 
 static nw_rc take_line(struct nw_smi_matrix *matrix)
 {
-    char *line = nw_text_trim(plain(matrix->text->line));
+    char *line = nw_scan_trim(plain(matrix->text->line));
     size_t length;
     const char *word = next_word(line, &length);
     bool message;
 
-    if (nw_text_elision(line)) {
+    if (nw_scan_elision(line)) {
         matrix->elided |= matrix->count > 0;
         return NW_OK;
     }
@@ -375,7 +375,7 @@ static nw_rc take_line(struct nw_smi_matrix *matrix)
 
 static nw_rc take_lines(struct nw_smi_matrix *matrix)
 {
-    while (!matrix->again && nw_text_next(matrix->text))
+    while (!matrix->again && nw_scan_next(matrix->text))
         NW_TRY(take_line(matrix));
     NW_TRY(matrix->text->rc);
     if (matrix->count == 0)
@@ -395,18 +395,18 @@ static nw_rc take_lines(struct nw_smi_matrix *matrix)
 nw_rc nw_read_smi_topo(const char *data, size_t length, const char *what, struct nw_topo **topo_out)
 {
     struct nw_smi smi;
-    struct nw_text text;
+    struct nw_scan text;
     struct nw_smi_matrix matrix = {.smi = &smi, .text = &text};
     nw_rc rc;
 
     NW_TRY(nw_smi_refuse_foreign(data, length, what));
-    NW_TRY(nw_text_open(&text, data, length, what));
+    NW_TRY(nw_scan_open(&text, data, length, what));
     rc = nw_smi_open(&smi, what, "nvidia-smi topo");
     if (rc == NW_OK) {
         rc = take_lines(&matrix);
         rc = nw_smi_close(&smi, rc, topo_out);
     }
     nw_smi_matrix_free(&matrix);
-    nw_text_close(&text);
+    nw_scan_close(&text);
     return rc;
 }

@@ -131,9 +131,9 @@ static bool read_number(const struct nw_smi_row *row, const char *value, double 
 
     switch (row->how) {
     case NW_SMI_BYTES:
-        return nw_text_bytes(value, number_out);
+        return nw_scan_bytes(value, number_out);
     case NW_SMI_YES:
-        if (!nw_text_yes_no(value, &yes))
+        if (!nw_scan_yes_no(value, &yes))
             return false;
         *number_out = yes;
         return true;
@@ -150,8 +150,8 @@ static bool read_number(const struct nw_smi_row *row, const char *value, double 
     default:
         break;
     }
-    if (!nw_text_number(value, units[row->how].unit, number_out) &&
-        !(row->how == NW_SMI_CELSIUS && nw_text_number(value, NULL, number_out)))
+    if (!nw_scan_number(value, units[row->how].unit, number_out) &&
+        !(row->how == NW_SMI_CELSIUS && nw_scan_number(value, NULL, number_out)))
         return false; /* --query-gpu prints degrees without a unit */
     *number_out = round(*number_out * units[row->how].factor * 1e6) / 1e6;
     return *number_out >= (row->how == NW_SMI_CELSIUS ? -units[row->how].max : 0) &&
@@ -186,9 +186,9 @@ static nw_rc set_reason(struct nw_smi *smi, const struct nw_smi_row *row, const 
         }
         return NW_OK;
     }
-    if (!nw_text_same(value, "Active") && !nw_text_same(value, "Not Active"))
+    if (!nw_scan_same(value, "Active") && !nw_scan_same(value, "Not Active"))
         return NW_OK; /* the counters below the reasons have the same names */
-    if (nw_text_yes_no(value, &yes)) {
+    if (nw_scan_yes_no(value, &yes)) {
         smi->throttle |= yes ? row->bit : 0;
         smi->throttle_known = true;
     }
@@ -204,8 +204,8 @@ static nw_rc set_text(struct nw_smi *smi, size_t index, int rank, const char *va
 
     if (rank >= smi->rank[index])
         return NW_OK;
-    if (row->how == NW_SMI_RESET && nw_text_yes_no(value, &yes))
-        value = yes && !nw_text_same(value, "None") ? "reset" : "none";
+    if (row->how == NW_SMI_RESET && nw_scan_yes_no(value, &yes))
+        value = yes && !nw_scan_same(value, "None") ? "reset" : "none";
     if (row->how == NW_SMI_RESET || row->how == NW_SMI_WORD) {
         for (; value[i] != '\0' && i + 1 < sizeof small; i++)
             small[i] = value[i] >= 'A' && value[i] <= 'Z' ? (char)(value[i] - 'A' + 'a') : value[i];
@@ -246,7 +246,7 @@ nw_rc nw_smi_value(struct nw_smi *smi, nw_smi_form form, const char *path, const
             row->how == NW_SMI_WORD || row->how == NW_SMI_RESET || row->how == NW_SMI_YES;
 
         /* "None" is a value of some, and an absence elsewhere. */
-        if (rank < 0 || (nw_text_unknown(value) && !(says && nw_text_same(value, "None"))))
+        if (rank < 0 || (nw_scan_unknown(value) && !(says && nw_scan_same(value, "None"))))
             continue;
         if (smi->gpu == 0 && row->to != NW_SMI_TO_MACHINE && row->to != NW_SMI_TO_HOST)
             continue;

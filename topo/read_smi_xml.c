@@ -22,7 +22,7 @@ struct reading {
 
 bool nw_is_smi_xml(const char *data, size_t length)
 {
-    return nw_text_has(data, length, 65536, "<nvidia_smi_log");
+    return nw_scan_has(data, length, 65536, "<nvidia_smi_log");
 }
 
 static void keep_error(void *arg, xmlErrorPtr error)
@@ -128,7 +128,7 @@ static nw_rc take_text(struct reading *reading, int depth)
     for (char *at = value; *at != '\0'; at++)
         if (*at == '\n' || *at == '\r')
             *at = ' ';
-    return nw_smi_value(reading->smi, NW_SMI_XML, path, nw_text_trim(value));
+    return nw_smi_value(reading->smi, NW_SMI_XML, path, nw_scan_trim(value));
 }
 
 static nw_rc take_node(struct reading *reading)

@@ -1,11 +1,11 @@
-/* Lines, fields and numbers of tools' printed output (topo/text.h). */
+/* Lines, fields and numbers of tools' printed output (topo/scan.h). */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo/text.h"
+#include "topo/scan.h"
 
 Test(topo_text, lines_come_without_their_ends_and_without_escapes)
 {
@@ -40,12 +40,12 @@ Test(topo_text, lines_come_without_their_ends_and_without_escapes)
         /* a block of exactly its size: a sanitizer sees a read behind it */
         const size_t length = strlen(rows[i].data);
         char *data = malloc(length > 0 ? length : 1), lines[200] = "";
-        struct nw_text text;
+        struct nw_scan text;
 
         cr_assert_not_null(data);
         memcpy(data, rows[i].data, length);
-        cr_assert_eq(nw_text_open(&text, data, length, "t"), NW_OK);
-        while (nw_text_next(&text)) {
+        cr_assert_eq(nw_scan_open(&text, data, length, "t"), NW_OK);
+        while (nw_scan_next(&text)) {
             const size_t used = strlen(lines);
 
             snprintf(lines + used, sizeof lines - used, "%s%d:%s", used > 0 ? "|" : "", text.number,
@@ -53,37 +53,37 @@ Test(topo_text, lines_come_without_their_ends_and_without_escapes)
         }
         cr_expect_eq(text.rc, NW_OK);
         cr_expect_str_eq(lines, rows[i].lines, "row %zu", i);
-        nw_text_close(&text);
+        nw_scan_close(&text);
         free(data);
     }
 }
 
 Test(topo_text, a_line_is_bounded_and_can_be_read_again)
 {
-    const size_t length = NW_TEXT_MAX_LINE + 3;
+    const size_t length = NW_SCAN_MAX_LINE + 3;
     char *data = malloc(length);
-    struct nw_text text;
+    struct nw_scan text;
     size_t start;
 
     cr_assert_not_null(data);
     memset(data, 'x', length);
     memcpy(data, "a\n", 2);
-    cr_assert_eq(nw_text_open(&text, data, length - 1, "t"), NW_OK);
-    cr_expect(nw_text_next(&text));
+    cr_assert_eq(nw_scan_open(&text, data, length - 1, "t"), NW_OK);
+    cr_expect(nw_scan_next(&text));
     start = text.start;
-    cr_expect(nw_text_next(&text));
-    cr_expect_eq(text.used, NW_TEXT_MAX_LINE);
-    nw_text_back(&text, start, 1);
-    cr_expect(nw_text_next(&text));
+    cr_expect(nw_scan_next(&text));
+    cr_expect_eq(text.used, NW_SCAN_MAX_LINE);
+    nw_scan_back(&text, start, 1);
+    cr_expect(nw_scan_next(&text));
     cr_expect_str_eq(text.line, "a");
     cr_expect_eq(text.number, 1);
-    nw_text_close(&text);
-    cr_assert_eq(nw_text_open(&text, data, length, "t"), NW_OK);
-    cr_expect(nw_text_next(&text));
-    cr_expect_not(nw_text_next(&text));
+    nw_scan_close(&text);
+    cr_assert_eq(nw_scan_open(&text, data, length, "t"), NW_OK);
+    cr_expect(nw_scan_next(&text));
+    cr_expect_not(nw_scan_next(&text));
     cr_expect_eq(text.rc, NW_EUSAGE);
     cr_expect_not_null(strstr(nw_last_error()->text, "t:2: a line of more than"));
-    nw_text_close(&text);
+    nw_scan_close(&text);
     free(data);
 }
 
@@ -107,10 +107,10 @@ Test(topo_text, pairs_and_words)
     char line[100], *words[3];
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct nw_text_pair pair;
+        struct nw_scan_pair pair;
 
         snprintf(line, sizeof line, "%s", rows[i].line);
-        cr_expect_eq(nw_text_pair(line, &pair), rows[i].is_pair, "row %zu", i);
+        cr_expect_eq(nw_scan_pair(line, &pair), rows[i].is_pair, "row %zu", i);
         if (!rows[i].is_pair) {
             cr_expect_str_eq(line, rows[i].line);
             continue;
@@ -120,12 +120,12 @@ Test(topo_text, pairs_and_words)
         cr_expect_str_eq(pair.value, rows[i].value);
     }
     snprintf(line, sizeof line, " a\t bc d  e ");
-    cr_expect_eq(nw_text_words(line, words, 3), 4);
+    cr_expect_eq(nw_scan_words(line, words, 3), 4);
     cr_expect_str_eq(words[0], "a");
     cr_expect_str_eq(words[1], "bc");
     cr_expect_str_eq(words[2], "d");
     line[0] = '\0';
-    cr_expect_eq(nw_text_words(line, words, 3), 0);
+    cr_expect_eq(nw_scan_words(line, words, 3), 0);
 }
 
 Test(topo_text, values_are_strict_and_unknown_is_no_number)
@@ -175,14 +175,14 @@ Test(topo_text, values_are_strict_and_unknown_is_no_number)
 
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         double number = NAN;
-        const bool read = nw_text_number(numbers[i].value, numbers[i].unit, &number);
+        const bool read = nw_scan_number(numbers[i].value, numbers[i].unit, &number);
 
         cr_expect_eq(read, !isnan(numbers[i].number), "\"%s\"", numbers[i].value);
         cr_expect(!read || number == numbers[i].number, "\"%s\"", numbers[i].value);
     }
     for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
         double number = NAN;
-        const bool read = nw_text_bytes(bytes[i].value, &number);
+        const bool read = nw_scan_bytes(bytes[i].value, &number);
 
         cr_expect_eq(read, !isnan(bytes[i].bytes), "\"%s\"", bytes[i].value);
         cr_expect(!read || number == bytes[i].bytes, "\"%s\"", bytes[i].value);
@@ -190,34 +190,34 @@ Test(topo_text, values_are_strict_and_unknown_is_no_number)
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         int first = -1;
 
-        cr_expect_eq(nw_text_list(lists[i].value, &first), lists[i].count, "\"%s\"",
+        cr_expect_eq(nw_scan_list(lists[i].value, &first), lists[i].count, "\"%s\"",
                      lists[i].value);
         cr_expect(lists[i].count < 0 || first == lists[i].first, "\"%s\"", lists[i].value);
     }
-    cr_expect(nw_text_yes_no("Not Active", &yes) && !yes);
-    cr_expect(nw_text_yes_no("Enabled", &yes) && yes);
-    cr_expect_not(nw_text_yes_no("N/A", &yes));
+    cr_expect(nw_scan_yes_no("Not Active", &yes) && !yes);
+    cr_expect(nw_scan_yes_no("Enabled", &yes) && yes);
+    cr_expect_not(nw_scan_yes_no("N/A", &yes));
     for (const char *const *word =
              (const char *const[]){"N/A", "[N/A]", "[Unknown Error]", "GPU is lost", "", NULL};
          *word != NULL; word++)
-        cr_expect(nw_text_unknown(*word), "%s", *word);
-    cr_expect_not(nw_text_unknown("0"));
+        cr_expect(nw_scan_unknown(*word), "%s", *word);
+    cr_expect_not(nw_scan_unknown("0"));
     for (const char *const *word =
              (const char *const[]){"[...]", "...", "  ......", "\xe2\x80\xa6", "[snip]", "<cut>",
                                    "----- snip -----", NULL};
          *word != NULL; word++)
-        cr_expect(nw_text_elision(*word), "%s", *word);
+        cr_expect(nw_scan_elision(*word), "%s", *word);
     for (const char *const *word = (const char *const[]){"", "N/A", "..", "0...1", "GPU0", NULL};
          *word != NULL; word++)
-        cr_expect_not(nw_text_elision(*word), "%s", *word);
+        cr_expect_not(nw_scan_elision(*word), "%s", *word);
 }
 
 Test(topo_text, formats_are_found_by_words_and_beginnings)
 {
     static const char data[] = "$ nvidia-smi\n  \x1b[4mGPU0\tGPU1\n";
 
-    cr_expect(nw_text_has(data, sizeof data - 1, 0, "GPU1"));
-    cr_expect_not(nw_text_has(data, sizeof data - 1, 10, "GPU1"));
-    cr_expect_eq(nw_text_find_line(data, sizeof data - 1, "GPU0\tGPU1"), 2);
-    cr_expect_eq(nw_text_find_line(data, sizeof data - 1, "GPU1"), 0);
+    cr_expect(nw_scan_has(data, sizeof data - 1, 0, "GPU1"));
+    cr_expect_not(nw_scan_has(data, sizeof data - 1, 10, "GPU1"));
+    cr_expect_eq(nw_scan_find_line(data, sizeof data - 1, "GPU0\tGPU1"), 2);
+    cr_expect_eq(nw_scan_find_line(data, sizeof data - 1, "GPU1"), 0);
 }

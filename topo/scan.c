@@ -1,4 +1,4 @@
-#include "topo/text.h"
+#include "topo/scan.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -10,23 +10,23 @@
 
 #include "base/units.h"
 
-nw_rc nw_text_open(struct nw_text *text, const char *data, size_t length, const char *what)
+nw_rc nw_scan_open(struct nw_scan *text, const char *data, size_t length, const char *what)
 {
-    *text = (struct nw_text){.data = data, .length = length, .what = what, .rc = NW_OK};
-    text->line = malloc(NW_TEXT_MAX_LINE + 1);
+    *text = (struct nw_scan){.data = data, .length = length, .what = what, .rc = NW_OK};
+    text->line = malloc(NW_SCAN_MAX_LINE + 1);
     if (text->line == NULL)
         return nw_fail(NW_ENOMEM, "%s: out of memory for a line", what);
     text->line[0] = '\0';
     return NW_OK;
 }
 
-void nw_text_close(struct nw_text *text)
+void nw_scan_close(struct nw_scan *text)
 {
     free(text->line);
     text->line = NULL;
 }
 
-nw_rc nw_text_fail(const struct nw_text *text, const char *format, ...)
+nw_rc nw_scan_fail(const struct nw_scan *text, const char *format, ...)
 {
     char sentence[700];
     va_list arguments;
@@ -110,7 +110,7 @@ static size_t noise_length(const char *from, size_t length, bool *blank_out)
     return 0;
 }
 
-static bool clean_line(struct nw_text *text)
+static bool clean_line(struct nw_scan *text)
 {
     size_t used = 0;
 
@@ -118,7 +118,7 @@ static bool clean_line(struct nw_text *text)
         bool blank;
         const size_t noise = noise_length(text->data + i, text->end - i, &blank);
 
-        if (used == NW_TEXT_MAX_LINE)
+        if (used == NW_SCAN_MAX_LINE)
             return false;
         if (noise == 0 || blank)
             text->line[used++] = blank ? ' ' : text->data[i];
@@ -129,7 +129,7 @@ static bool clean_line(struct nw_text *text)
     return true;
 }
 
-bool nw_text_next(struct nw_text *text)
+bool nw_scan_next(struct nw_scan *text)
 {
     size_t end = text->at;
 
@@ -151,14 +151,14 @@ bool nw_text_next(struct nw_text *text)
             text->at = after + 1;
     }
     if (!clean_line(text)) {
-        text->rc = nw_text_fail(text, "a line of more than %d characters; no tool prints that",
-                                NW_TEXT_MAX_LINE);
+        text->rc = nw_scan_fail(text, "a line of more than %d characters; no tool prints that",
+                                NW_SCAN_MAX_LINE);
         return false;
     }
     return true;
 }
 
-void nw_text_back(struct nw_text *text, size_t start, int number)
+void nw_scan_back(struct nw_scan *text, size_t start, int number)
 {
     text->at = start;
     text->number = number - 1;
@@ -171,7 +171,7 @@ static bool is_blank(char letter)
     return letter == ' ' || letter == '\t';
 }
 
-char *nw_text_trim(char *line)
+char *nw_scan_trim(char *line)
 {
     size_t length;
 
@@ -183,7 +183,7 @@ char *nw_text_trim(char *line)
     return line;
 }
 
-int nw_text_indent(const char *line)
+int nw_scan_indent(const char *line)
 {
     int indent = 0;
 
@@ -192,7 +192,7 @@ int nw_text_indent(const char *line)
     return indent;
 }
 
-bool nw_text_pair(char *line, struct nw_text_pair *pair_out)
+bool nw_scan_pair(char *line, struct nw_scan_pair *pair_out)
 {
     char *colon = line + strspn(line, " \t");
 
@@ -202,14 +202,14 @@ bool nw_text_pair(char *line, struct nw_text_pair *pair_out)
         colon++;
     if (colon == NULL)
         return false;
-    pair_out->indent = nw_text_indent(line);
+    pair_out->indent = nw_scan_indent(line);
     *colon = '\0';
-    pair_out->key = nw_text_trim(line);
-    pair_out->value = nw_text_trim(colon + 1);
+    pair_out->key = nw_scan_trim(line);
+    pair_out->value = nw_scan_trim(colon + 1);
     return true;
 }
 
-size_t nw_text_words(char *line, char **words_out, size_t max)
+size_t nw_scan_words(char *line, char **words_out, size_t max)
 {
     size_t count = 0;
 
@@ -228,22 +228,22 @@ size_t nw_text_words(char *line, char **words_out, size_t max)
     }
 }
 
-bool nw_text_starts(const char *line, const char *prefix)
+bool nw_scan_starts(const char *line, const char *prefix)
 {
     return strncmp(line, prefix, strlen(prefix)) == 0;
 }
 
-bool nw_text_same(const char *a, const char *b)
+bool nw_scan_same(const char *a, const char *b)
 {
     return strcasecmp(a, b) == 0;
 }
 
-bool nw_text_blank(const char *line)
+bool nw_scan_blank(const char *line)
 {
     return line[strspn(line, " \t")] == '\0';
 }
 
-bool nw_text_elision(const char *line)
+bool nw_scan_elision(const char *line)
 {
     static const char *const words[] = {"snip", "cut", "omitted", "truncated", "skipped"};
     char inside[24];
@@ -251,7 +251,7 @@ bool nw_text_elision(const char *line)
     int dots = 0;
 
     for (; *line != '\0'; line++) {
-        if (nw_text_starts(line, "\xe2\x80\xa6")) { /* … */
+        if (nw_scan_starts(line, "\xe2\x80\xa6")) { /* … */
             dots += 3;
             line += 2;
         } else if (*line == '.') {
@@ -264,14 +264,14 @@ bool nw_text_elision(const char *line)
     }
     inside[used] = '\0';
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (nw_text_same(inside, words[i]))
+        if (nw_scan_same(inside, words[i]))
             return true;
     return used == 0 && dots >= 3;
 }
 
 /* --- values --- */
 
-bool nw_text_unknown(const char *value)
+bool nw_scan_unknown(const char *value)
 {
     static const char *const words[] = {
         "",
@@ -310,7 +310,7 @@ bool nw_text_unknown(const char *value)
     memcpy(inside, value, length);
     inside[length] = '\0';
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (nw_text_same(nw_text_trim(inside), words[i]))
+        if (nw_scan_same(nw_scan_trim(inside), words[i]))
             return true;
     return false;
 }
@@ -335,7 +335,7 @@ static bool split_number(const char *value, double *number_out, const char **uni
     return true;
 }
 
-bool nw_text_number(const char *value, const char *unit, double *number_out)
+bool nw_scan_number(const char *value, const char *unit, double *number_out)
 {
     const size_t unit_length = unit != NULL ? strlen(unit) : 0;
     const char *rest;
@@ -345,13 +345,13 @@ bool nw_text_number(const char *value, const char *unit, double *number_out)
         return false;
     if (unit != NULL && strncasecmp(rest, unit, unit_length) != 0)
         return false;
-    if (!nw_text_blank(rest + unit_length))
+    if (!nw_scan_blank(rest + unit_length))
         return false;
     *number_out = number;
     return true;
 }
 
-bool nw_text_bytes(const char *value, double *bytes_out)
+bool nw_scan_bytes(const char *value, double *bytes_out)
 {
     static const char units[] = "BKMGT";
     const char *rest, *unit;
@@ -367,13 +367,13 @@ bool nw_text_bytes(const char *value, double *bytes_out)
         rest++;
     if (unit > units && (*rest == 'B' || *rest == 'b'))
         rest++;
-    if (!nw_text_blank(rest))
+    if (!nw_scan_blank(rest))
         return false;
     *bytes_out = number * (double)(UINT64_C(1) << (10 * (unit - units)));
     return true;
 }
 
-bool nw_text_yes_no(const char *value, bool *yes_out)
+bool nw_scan_yes_no(const char *value, bool *yes_out)
 {
     static const char *const words[][2] = {
         {"no", "yes"},          {"disabled", "enabled"}, {"off", "on"}, {"not active", "active"},
@@ -382,14 +382,14 @@ bool nw_text_yes_no(const char *value, bool *yes_out)
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         for (int yes = 0; yes < 2; yes++)
-            if (nw_text_same(value, words[i][yes])) {
+            if (nw_scan_same(value, words[i][yes])) {
                 *yes_out = yes != 0;
                 return true;
             }
     return false;
 }
 
-int nw_text_list(const char *value, int *first_out)
+int nw_scan_list(const char *value, int *first_out)
 {
     int count = 0, first = -1;
 
@@ -419,24 +419,24 @@ int nw_text_list(const char *value, int *first_out)
 
 /* --- recognising a format --- */
 
-bool nw_text_has(const char *data, size_t length, size_t within, const char *word)
+bool nw_scan_has(const char *data, size_t length, size_t within, const char *word)
 {
     if (within > 0 && within < length)
         length = within;
     return memmem(data, length, word, strlen(word)) != NULL;
 }
 
-int nw_text_find_line(const char *data, size_t length, const char *prefix)
+int nw_scan_find_line(const char *data, size_t length, const char *prefix)
 {
-    struct nw_text text;
+    struct nw_scan text;
     int found = 0;
 
-    if (nw_text_open(&text, data, length, "") != NW_OK)
+    if (nw_scan_open(&text, data, length, "") != NW_OK)
         return 0;
-    while (found == 0 && nw_text_next(&text))
-        if (nw_text_starts(text.line + strspn(text.line, " \t"), prefix))
+    while (found == 0 && nw_scan_next(&text))
+        if (nw_scan_starts(text.line + strspn(text.line, " \t"), prefix))
             found = text.number;
-    nw_text_close(&text);
+    nw_scan_close(&text);
     if (text.rc != NW_OK)
         nw_clear_error();
     return found;
