@@ -33,14 +33,24 @@ static struct product product_of(const struct nw_topo *topo, int gpu)
     return product;
 }
 
-/* Of one link, as the driver states it, else as the product has it; NAN: unknown. */
+/* Of one link, as the product has it, else as the driver states it, which is the rate of its signal
+ * (26.6 of 25 GB/s); NAN: unknown. */
 static double rate_of(const struct nw_topo *topo, int gpu, const struct product *product)
 {
     const double rate = nw_topo_number(topo, gpu, NW_FACT_NVLINK_RATE);
 
-    if (rate > 0)
-        return rate;
-    return product->gpu != NULL && product->links > 0 ? product->gpu->nvlink_lane_bytes_per_s : NAN;
+    if (product->gpu != NULL && product->links > 0)
+        return fmin(product->gpu->nvlink_lane_bytes_per_s, rate); /* of x and NAN: x */
+    return rate > 0 ? rate : NAN;
+}
+
+/* What to do about links that are down. A bridge joins two cards by at most 12 links (A100 and H100
+ * PCIe); what has more is soldered to a board, whatever its name. */
+enum { BRIDGE_LINKS_MAX = 12 };
+
+static bool may_be_bridged(const struct product *product, double links)
+{
+    return !product->sxm && links <= BRIDGE_LINKS_MAX;
 }
 
 /* The most active links among GPUs of the same model; how many of those know. */
@@ -67,20 +77,23 @@ static nw_rc tell_missing(struct nw_preflight_run *run, size_t host, int gpu, do
     const char *down = nw_topo_text(topo, gpu, NW_FACT_NVLINK_INACTIVE);
     const double answer = nw_topo_number(topo, gpu, NW_FACT_QUERY_TIME);
     const double rate = rate_of(topo, gpu, product);
-    const bool sxm = product->sxm;
+    const bool bridged = may_be_bridged(product, should);
     char text[32], most[32], slow[64] = "";
 
     if (answer >= ANSWER_SLOW_S)
         snprintf(slow, sizeof slow, ", and the driver took %.0f s to answer", answer);
-    NW_TRY(nw_tell(run, host, gpu, NW_FINDING_FAIL,
-                   slow[0] != '\0' && !sxm ? "nvlink-bridge-seat" : "nvlink-down",
-                   sxm ? "reset the GPU; if the links stay down the board is faulty: ask the vendor"
-                       : "switch off and reseat the NVLink bridge: it must sit fully in both cards "
-                         "(water blocks and back plates can keep it out)",
-                   "%.0f of %.0f NVLinks %s up%s%s%s%s (%s)", active, should,
-                   active == 1 ? "is" : "are", down != NULL ? ", down: " : "",
-                   down != NULL ? down : "", slow,
-                   active > 0 && !sxm ? ": bridge half in contact" : "", whose));
+    NW_TRY(nw_tell(
+        run, host, gpu, NW_FINDING_FAIL,
+        slow[0] != '\0' && bridged ? "nvlink-bridge-seat" : "nvlink-down",
+        !bridged ? "reset the GPU; if the links stay down the board is faulty: ask the vendor"
+                 : "switch off and reseat the NVLink bridge: it must sit fully in both cards "
+                   "(water blocks and back plates can keep it out)",
+        "%.0f of %.0f NVLinks %s up%s%s%s%s (%s)", active, should, active == 1 ? "is" : "are",
+        down != NULL ? ", down: " : "", down != NULL ? down : "", slow,
+        active > 0 && bridged ? ": bridge half in contact" : "", whose));
+    if (isnan(rate))
+        return nw_tell_effect(run, NAN, "%.0f %% of its NVLink bandwidth is missing",
+                              100 * (should - active) / should);
     return nw_tell_effect(run, (should - active) * rate, "NVLink %s of %s GB/s one way",
                           nw_format_gb_per_s(text, active * rate),
                           nw_format_gb_per_s(most, should * rate));

@@ -83,9 +83,13 @@ static bool is_json(const char *data, size_t length)
     return first_mark(data, length) == '{';
 }
 
+/* Not "<6>[ 12.3]", a line of dmesg -r. */
 static bool is_xml(const char *data, size_t length)
 {
-    return first_mark(data, length) == '<';
+    const char *mark = memchr(data, '<', length);
+
+    return first_mark(data, length) == '<' &&
+           !(mark + 1 < data + length && mark[1] >= '0' && mark[1] <= '9');
 }
 
 /* The first that recognises the data reads it: special ones before general ones. */

@@ -230,13 +230,16 @@ nw_rc nw_kernel_log_live(struct nw_topo *topo)
 /* --- is it such a file? --- */
 
 /* "[   10.735323] ", "[Mon Aug 17 00:00:24 2023] ", "Aug 17 00:00:24 host ", "2024-05-01T12:00:00",
- * "6,1234,5678,-;", "kern  :warn  : 2025-01-21T02:21:33,498559+00:00 " */
+ * "<6>[   10.735323] ", "6,1234,5678,-;", "kern  :warn  : 2025-01-21T02:21:33,498559+00:00 " */
 static bool is_log_line(const char *line)
 {
     char month[4], host[64];
     int day, hour, minute, second, year, end = -1;
     unsigned int a, b;
 
+    if (sscanf(line, "<%*1u>%n", &end) == 0 && end == 3)
+        line += end;
+    end = -1;
     if (sscanf(line, "[%9u.%9u]%n", &a, &b, &end) == 2 && end > 0)
         return true;
     if (nw_scan_starts(line, "kern  :") || nw_scan_starts(line, "daemon:"))

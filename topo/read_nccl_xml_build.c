@@ -384,6 +384,27 @@ static int by_host_and_address(const void *a, const void *b, void *arg)
                      : strcmp(building->file->elements[x].name, building->file->elements[y].name);
 }
 
+static bool is_above(const struct building *building, int a, int b)
+{
+    while (b >= 0 && b != a)
+        b = building->file->elements[b].parent;
+    return b == a;
+}
+
+/* NCCL and RCCL fold the levels of some PCIe switches, and give two of them one address, or a NIC
+ * that of the switch above it: such dumps are of real machines. A GPU or two NICs of one address
+ * are not. */
+static bool may_be_twice(const struct building *building, int a, int b)
+{
+    const struct nw_nccl_element *elements = building->file->elements;
+
+    return (elements[a].pci_class == PCI_CLASS_BRIDGE) !=
+                   (elements[b].pci_class == PCI_CLASS_BRIDGE)
+               ? !building->has_gpu[a] && !building->has_gpu[b]
+               : elements[a].pci_class == PCI_CLASS_BRIDGE && !is_above(building, a, b) &&
+                     !is_above(building, b, a);
+}
+
 static nw_rc refuse_twice(struct building *building)
 {
     const struct nw_nccl_element *elements = building->file->elements;
@@ -398,7 +419,7 @@ static nw_rc refuse_twice(struct building *building)
         const int *pair = &building->order[i - 1];
 
         if (by_host_and_address(&pair[0], &pair[1], building) == 0 &&
-            elements[pair[0]].name[0] != '\0')
+            elements[pair[0]].name[0] != '\0' && !may_be_twice(building, pair[0], pair[1]))
             return nw_nccl_fail(building->file, &elements[pair[0] > pair[1] ? pair[0] : pair[1]],
                                 "PCI address %s a second time (first in line %d)",
                                 elements[pair[0]].name,
@@ -424,8 +445,8 @@ static void mark(const struct building *building)
 static nw_rc build(struct building *building)
 {
     NW_TRY(add_machine(building));
-    NW_TRY(refuse_twice(building));
     mark(building);
+    NW_TRY(refuse_twice(building));
     NW_TRY(name_by_platform(building));
     NW_TRY(add_others(building, NW_NODE_BRIDGE));
     NW_TRY(add_gpus(building));

@@ -354,6 +354,9 @@ Test(nccl_xml, bad_files_are_refused_with_line_and_words)
          "t.xml:2|0000:01:00.0 a second time|line 1"},
         {FILE_OF("<pci busid=\"0000:01:00.0\"><pci busid=\"0000:01:00.0\"/></pci>"),
          "a second time"}, /* inside itself */
+        {FILE_OF("<pci busid=\"0000:01:00.0\" class=\"0x060400\"><pci busid=\"0000:01:00.0\" "
+                 "class=\"0x060400\"/></pci>"),
+         "a second time"}, /* a switch inside itself */
         {FILE_OF("<nic><net name=\"a\" speed=\"-1\"/></nic>"), "speed|-1"},
         {FILE_OF("<nic><net name=\"a\" speed=\"1e999\"/></nic>"), "speed|1e999"},
         {FILE_OF("<pci busid=\"0000:01:00.0\" class=\"0xzz\"/>"), "class|0xzz"},
@@ -407,6 +410,22 @@ Test(nccl_xml, other_ways_to_write_the_same)
     topo = read_text("\r\n\n<?xml version=\"1.0\"?>\r\n<!-- <graphs/> -->\r\n<system>\r\n<cpu>\r\n"
                      "<pci busid='01:00.0' class='0x030200'/>\r\n</cpu>\r\n</system>\r\n");
     cr_expect_str_eq(nw_topo_nth(topo, NW_NODE_GPU, 0)->pci, "0000:01:00.0");
+    nw_topo_free(topo);
+}
+
+/* RCCL's dumps of machines with Broadcom switches. */
+Test(nccl_xml, folded_switches_share_an_address)
+{
+    struct nw_topo *topo = read_text(
+        "<system version=\"2\"><cpu numaid=\"0\"><pci busid=\"0000:c1:00.0\" class=\"0x060400\">"
+        "<pci busid=\"0000:c5:00.0\" class=\"0x060400\">"
+        "<pci busid=\"0000:cf:00.0\" class=\"0x030200\"/></pci>"
+        "<pci busid=\"0000:c5:00.0\" class=\"0x060400\">"
+        "<pci busid=\"0000:d0:00.0\" class=\"0x030200\"/></pci>"
+        "<pci busid=\"0000:c1:00.0\" class=\"0x020700\"/></pci></cpu></system>");
+
+    cr_expect_eq(nw_topo_count(topo, NW_NODE_GPU), 2);
+    cr_expect_eq(nw_topo_count(topo, NW_NODE_NIC), 1);
     nw_topo_free(topo);
 }
 
