@@ -101,9 +101,11 @@ static void take_line(struct nw_check_reader *reader)
         (void)nw_findings_add(&reader->findings, NW_FINDING_WARN, "reading-failed", "", NULL,
                               "%s: %s", title, text);
     } else if (json != NULL) {
-        char *copy = strndup(reader->line, reader->length);
+        char *copy = malloc(reader->length + 1);
 
         if (copy != NULL) {
+            memcpy(copy, reader->line, reader->length);
+            copy[reader->length] = '\0';
             free(reader->text);
             reader->text = copy;
         }
