@@ -65,6 +65,7 @@ static const struct {
     {"disk", NW_AREA_STORAGE},
     {"data", NW_AREA_STORAGE},
     {"storage", NW_AREA_STORAGE},
+    {"file-", NW_CHECK_AREA_COUNT}, /* of a file that was given, not of a part of the machine */
     {"file", NW_AREA_STORAGE},
     {"nfs", NW_AREA_STORAGE},
     {"nvme", NW_AREA_STORAGE},

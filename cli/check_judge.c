@@ -205,8 +205,10 @@ static nw_rc gather_findings(const struct nw_check_gathered *gathered, const str
 
     NW_TRY(nw_findings_copy(all, &gathered->findings));
     NW_TRY(judge_reach(gathered, all));
-    NW_TRY(nw_preflight_judge(
-        &(struct nw_preflight_input){.hosts = hosts->topos, .host_count = hosts->count}, all));
+    NW_TRY(nw_preflight_judge(&(struct nw_preflight_input){.hosts = hosts->topos,
+                                                           .host_count = hosts->count,
+                                                           .warn_of_cut = true},
+                              all));
     NW_TRY(nw_gid_choose((const struct nw_topo *const *)hosts->topos, hosts->count, &gid, all));
     NW_TRY(judge_versions(gathered, all));
     NW_TRY(judge_environments(gathered, all));
@@ -303,6 +305,26 @@ static bool saw_devices(const struct hosts *hosts)
     return false;
 }
 
+/* The findings of files that end early; "" none. True: so early that the machine stays unknown in
+ * part, rather than one aspect of it. */
+static bool list_cut(const struct nw_findings *findings, char *text, size_t size)
+{
+    bool much = false;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct nw_finding *finding = &findings->items[i];
+        const size_t used = strlen(text);
+
+        if (strcmp(finding->code, "file-cut") != 0)
+            continue;
+        much |= finding->severity != NW_FINDING_INFO;
+        snprintf(text + used, size - used, "%s%.80s%s%.200s", used > 0 ? "; " : "", finding->where,
+                 finding->where[0] != '\0' ? ": " : "", finding->text);
+    }
+    return much;
+}
+
 static void decide(const struct nw_check_judged *judged, const struct hosts *hosts,
                    struct nw_check_screen *screen)
 {
@@ -310,23 +332,30 @@ static void decide(const struct nw_check_judged *judged, const struct hosts *hos
                  warnings = count_severity(&judged->findings, NW_FINDING_WARN);
     const bool short_of_quote = judged->audited && nw_audit_exit_code(&judged->audit) == 1;
     const char *quote = short_of_quote ? " The quote is not met." : "";
+    char missing[600], cut[700] = "", fit[96];
+    const bool much = list_cut(&judged->findings, missing, sizeof missing);
 
+    if (missing[0] != '\0')
+        snprintf(cut, sizeof cut, " Unknown, as a file is not whole: %s.", missing);
     screen->verdict = failures > 0 || short_of_quote ? NW_CHECK_UNFIT
-                      : saw_devices(hosts)           ? NW_CHECK_FIT
+                      : saw_devices(hosts) && !much  ? NW_CHECK_FIT
                                                      : NW_CHECK_UNKNOWN;
-    if (screen->verdict == NW_CHECK_UNKNOWN)
+    snprintf(fit, sizeof fit, "%s",
+             short_of_quote ? "not as quoted"
+             : much         ? "unknown in part"
+                            : "fit to run, by all that was checked");
+    if (!saw_devices(hosts) && screen->verdict == NW_CHECK_UNKNOWN)
         snprintf(screen->verdict_text, sizeof screen->verdict_text,
-                 "Verdict: unknown. No device of any host could be read.");
+                 "Verdict: unknown. No device of any host could be read.%s", cut);
     else if (failures > 0)
         snprintf(screen->verdict_text, sizeof screen->verdict_text,
-                 "Verdict: not fit to run. %zu failure%s, %zu warning%s.%s", failures,
-                 failures == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s", quote);
+                 "Verdict: not fit to run. %zu failure%s, %zu warning%s.%s%s", failures,
+                 failures == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s", quote, cut);
     else
         snprintf(screen->verdict_text, sizeof screen->verdict_text,
-                 "Verdict: %s. No failure, %zu warning%s.%s%s",
-                 short_of_quote ? "not as quoted" : "fit to run, by all that was checked", warnings,
+                 "Verdict: %s. No failure, %zu warning%s.%s%s%s", fit, warnings,
                  warnings == 1 ? "" : "s", quote,
-                 saw_gpus(hosts) ? "" : " No GPU was seen: what concerns GPUs is open.");
+                 saw_gpus(hosts) ? "" : " No GPU was seen: what concerns GPUs is open.", cut);
 }
 
 static nw_rc fill_screen(const struct nw_check_question *question,

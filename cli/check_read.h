@@ -34,5 +34,8 @@ void nw_check_reader_close(struct nw_check_reader *reader); /* kills it; accepts
 
 /* `nodeworth reader`: the process itself, not for people. */
 int nw_cmd_reader(int argc, char **argv);
+/* NW_EUSAGE: `path` (NULL: none is asked for) is no directory here, and all ranks run on this host.
+ * On several hosts it may be there on others: each says so itself. */
+nw_rc nw_check_disk(const char *path);
 
 #endif

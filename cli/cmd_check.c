@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "cli/check_judge.h"
+#include "cli/check_read.h"
 #include "cli/cli.h"
 #include "cli/watch.h"
 #include "report/check_json.h"
@@ -412,6 +413,7 @@ static nw_rc check_inputs(struct session *session, const struct nw_cli *cli)
     if (files && (options->wish.disk != NULL || options->wish.python || options->wish.load))
         return nw_fail(NW_EUSAGE, "--disk, --python and --load look at this machine, --from reads "
                                   "files; give one or the other");
+    NW_TRY(nw_check_disk(options->wish.disk));
     if (options->quote != NULL)
         NW_TRY(nw_quote_read(options->quote, &session->quote));
     if (options->model.model != NULL) {
@@ -444,7 +446,8 @@ int nw_cmd_check(int argc, char **argv)
                "  mpirun -np 16 --hostfile hosts nodeworth check --model llama-2-7b\n"
                "  nodeworth check --from host1.json --from host2.json --quote vendor.ini\n\n"
                "Exit codes: 0 no failure, 1 a finding is a failure or the quote is not met, 2 bad "
-               "input, 3 nothing could be checked, 4 the run itself broke.",
+               "input, 3 nothing could be checked, or a file is cut "
+               "off, 4 the run itself broke.",
         .rows = rows,
         .row_count = build_rows(rows),
         .target = &session.options,

@@ -60,7 +60,7 @@ struct nw_check_screen { /* borrows everything */
     const struct nw_finding_costs *costs;  /* NULL: no job was given */
     const struct nw_audit *audit;          /* NULL: no quote was given */
     nw_check_verdict verdict;
-    char verdict_text[320];
+    char verdict_text[900];
 };
 
 /* `colour`: mark severities with colour. */

@@ -99,6 +99,28 @@ static int device_named(const struct nw_topo *topo, const char *where)
     return 0;
 }
 
+/* What a reader could not see stands in one list with what the rules could not check. */
+static void carry_gap(struct nw_preflight_run *run, size_t host, const struct nw_finding *finding)
+{
+    static const char begin[] = "not checked: ";
+    const char *text = finding->text;
+    char gap[1024];
+
+    if (strncmp(text, begin, sizeof begin - 1) == 0)
+        text += sizeof begin - 1;
+    snprintf(gap, sizeof gap, "%s%s%s%s", text, finding->remedy != NULL ? " (" : "",
+             finding->remedy != NULL ? finding->remedy : "", finding->remedy != NULL ? ")" : "");
+    nw_gap(run, host, gap);
+}
+
+static nw_severity carried_severity(const struct nw_preflight_run *run, int known,
+                                    const struct nw_finding *finding)
+{
+    const bool cut = run->input->warn_of_cut && strcmp(finding->code, "file-cut") == 0;
+
+    return known >= 0 && !cut ? NW_FINDING_INFO : finding->severity;
+}
+
 static nw_rc carry_over(struct nw_preflight_run *run, size_t host)
 {
     const struct nw_findings *from = &nw_run_host(run, host)->findings;
@@ -108,12 +130,16 @@ static nw_rc carry_over(struct nw_preflight_run *run, size_t host)
         const int known = find_carried(finding->code);
         const int node = device_named(nw_run_host(run, host), finding->where);
 
+        if (strcmp(finding->code, "not-checked") == 0) {
+            carry_gap(run, host, finding);
+            continue;
+        }
         if (known >= 0 && carried[known].as == GAP)
             nw_gap(run, host, carried[known].gap);
         if (known >= 0 && carried[known].as != INFO)
             continue;
-        NW_TRY(nw_tell(run, host, node, known >= 0 ? NW_FINDING_INFO : finding->severity,
-                       finding->code, finding->remedy, "%s", finding->text));
+        NW_TRY(nw_tell(run, host, node, carried_severity(run, known, finding), finding->code,
+                       finding->remedy, "%s", finding->text));
         if (finding->effect != NULL)
             NW_TRY(nw_tell_effect(run, finding->lost_bytes_per_s, "%s", finding->effect));
         if (node == 0)

@@ -28,7 +28,7 @@ struct nw_preflight_run {
     struct nw_findings told; /* `where` is "" where `places` says it */
     struct nw_preflight_place *places;
     size_t place_capacity;
-    char (*gaps)[1024]; /* of each host: what was not checked */
+    char (*gaps)[2048]; /* of each host: what was not checked */
 };
 
 nw_rc nw_tell(struct nw_preflight_run *run, size_t host, int node, nw_severity severity,
