@@ -32,7 +32,9 @@ static const struct nw_option rows[] = {
      .argument = "FILE",
      .type = NW_OPTION_LIST,
      .offset = offsetof(struct audit_options, topos),
-     .help = "a node's topology (nodeworth topo --save, hwloc XML); may be given several times"},
+     .help =
+         "a node's topology: topo --save, or a file of another tool (nodeworth list formats); may "
+         "be given several times"},
     {.name = "json",
      .type = NW_OPTION_FLAG,
      .offset = offsetof(struct audit_options, json),
@@ -142,7 +144,9 @@ int nw_cmd_audit(int argc, char **argv)
         .doc = "Hold a vendor's quote against what was measured: claim by claim, with the physical "
                "ceiling, what is normal, and likely causes of what is short; or as a letter to the "
                "vendor.\v"
-               "Exit: 0 nothing is short, 1 a claim is short, 2 bad input, 3 nothing was measured.",
+               "Exit codes: 0 nothing is short, 1 a claim is short or results were wrong, 2 bad "
+               "input, "
+               "3 nothing was measured.",
         .rows = rows,
         .row_count = sizeof rows / sizeof rows[0],
         .target = &options,

@@ -5,9 +5,10 @@
 static const char doc[] =
     "Is a second node worth its price: speed, cost and break-even of one node against more.\v"
     "A further node pays when a token costs at most --max-extra-cost percent more than on the "
-    "fewest nodes, when the job does not fit on fewer, or when fewer miss --deadline. Exit code 3: "
-    "nothing between nodes was measured, so only the break-even is known. Example:\n\n"
-    "  nodeworth decide --model gpt2-124m --tflops 10 --price-per-node-hour 12 results.jsonl";
+    "fewest nodes, when the job does not fit on fewer, or when fewer miss --deadline. Exit codes: "
+    "0 decided, either way; 2 bad input; 3 undecided: nothing between nodes was measured, so only "
+    "the break-even is known. Example:\n\n"
+    "  nodeworth decide --model gpt2-124m --tflops 10 results.jsonl";
 
 static nw_rc print_json(const struct nw_model *model, const struct nw_decision *decision)
 {

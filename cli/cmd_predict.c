@@ -5,8 +5,9 @@
 static const char doc[] =
     "Memory and time of one training step, strategy by strategy, from measured communication.\v"
     "Without results, --intra-node and --inter-node say how fast the wires are, or --gpu lets the "
-    "datasheet's link rate stand in. Example:\n\n"
-    "  nodeworth predict --model llama-2-7b --gpu h100-sxm --nodes 1,2 results.jsonl";
+    "datasheet's link rate stand in. Exit codes: 0; 2 bad input; 3 the communication that the job "
+    "needs was not measured. Example:\n\n"
+    "  nodeworth predict --model llama-2-7b --gpu h100-sxm results.jsonl";
 
 static nw_rc print_json(const struct nw_model *model, const struct nw_steps *steps)
 {

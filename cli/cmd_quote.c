@@ -92,7 +92,10 @@ int nw_cmd_quote(int argc, char **argv)
     struct quote_options options;
     struct nw_cli cli = {
         .arguments = "init [FILE] | check FILE",
-        .doc = "Write a commented template of a vendor's quote, or check a quote.",
+        .doc = "Write a commented template of a vendor's quote, or check a quote.\v"
+               "Without FILE init writes to standard output. Exit codes: 0, 2 the quote is "
+               "refused, with "
+               "file, line and what is accepted.",
         .rows = rows,
         .row_count = sizeof rows / sizeof rows[0],
         .target = &options,

@@ -58,9 +58,7 @@ static const struct habit {
      .fallback = "all_reduce,all_gather,reduce_scatter",
      .help = "comma-separated, or all (all_reduce,all_gather,reduce_scatter)"},
     {.name = "place", .fallback = "out", .help = "out (of place), in (place) or both (out)"},
-    {.name = "out",
-     .key = 'o',
-     .help = "directory of results.jsonl and report.txt (nodeworth-DATE-TIME)"},
+    {.name = "out", .key = 'o', .help = "directory of what is written (nodeworth-DATE-TIME)"},
     {.name = "lanes",
      .fallback = "auto,nvlink,pcie",
      .help =
@@ -336,15 +334,16 @@ int nw_cmd_run(int argc, char **argv)
     struct nw_option rows[ROWS_MAX];
     struct session session = {.began_ns = nw_now_ns()};
     struct nw_cli cli = {
-        .doc =
-            "Measure between the ranks of an mpirun, hold the result against a quote, predict a "
-            "training "
-            "step and decide whether a second node pays.\v"
-            "Writes DIR/results.jsonl (every record as it is measured) and DIR/report.txt (the "
-            "screen); "
-            "without --out, DIR is nodeworth-DATE-TIME here. Exit codes: 0 pass, 1 a claim is "
-            "short or data "
-            "is wrong, 2 bad input, 3 nothing could be measured, 4 a rank or a lane died or hung.",
+        .doc = "Measure between the ranks of an mpirun, say what is wrong with the hosts, hold the "
+               "result "
+               "against a quote, predict a training step and decide whether a second node pays.\v"
+               "Writes DIR/results.jsonl (every record as it is measured), DIR/report.txt (the "
+               "screen and "
+               "what is behind it) and with --quote DIR/letter.en.md and letter.zh.md (for the "
+               "vendor). "
+               "Exit codes: 0 pass, 1 a claim is short or data is wrong, 2 bad input, 3 nothing "
+               "could be "
+               "measured, 4 a rank or a lane died or hung.",
         .rows = rows,
         .row_count = build_rows(rows),
         .target = &session.options,
