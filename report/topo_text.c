@@ -57,6 +57,9 @@ static bool is_twin(const struct tree *tree, int a, int b)
 {
     const struct nw_topo_node *x = &tree->topo->nodes[a], *y = &tree->topo->nodes[b];
 
+    /* All that a kernel's log shows of a device is its address. */
+    if ((tree->topo->gaps & NW_TOPO_PARTIAL) != 0 && x->model[0] == '\0')
+        return a == b;
     return x->kind == NW_NODE_PCI && y->kind == NW_NODE_PCI && strcmp(x->model, y->model) == 0 &&
            shown_parent(tree, a) == shown_parent(tree, b);
 }
@@ -263,7 +266,10 @@ static nw_rc print_tree(FILE *stream, const struct nw_topo *topo)
     } else {
         count_children(&tree);
         add_subtree(&tree, 0);
-        rc = print_rows(stream, &tree);
+        if (tree.row_count > 0) {
+            fputs("\n", stream);
+            rc = print_rows(stream, &tree);
+        }
     }
     free(tree.children);
     free(tree.row_of);
@@ -288,16 +294,12 @@ static int count_model(const struct nw_topo *topo, int from, const char *model)
     return count;
 }
 
-/* "8 GPUs (8 × NVIDIA H200), 8 NICs, 1 disk"; models in order of appearance, six at most. */
-static void print_devices(FILE *stream, const struct nw_topo *topo)
+/* "(8 × NVIDIA H200)": models in order of appearance, six at most. */
+static void print_models(FILE *stream, const struct nw_topo *topo, int gpus, int *column)
 {
-    const int gpus = nw_topo_count(topo, NW_NODE_GPU), nics = nw_topo_count(topo, NW_NODE_NIC),
-              disks = nw_topo_count(topo, NW_NODE_DISK);
     char word[96];
-    int column = 0, told = 0, models = 0;
+    int told = 0, models = 0;
 
-    snprintf(word, sizeof word, "%d GPU%s%s", gpus, plural(gpus), gpus > 0 ? "" : ",");
-    nw_topo_text_word(stream, word, 0, &column);
     for (int i = 0; i < (int)topo->node_count && told < gpus; i++) {
         const char *model = topo->nodes[i].model;
         const int same = topo->nodes[i].kind == NW_NODE_GPU ? count_model(topo, i, model) : 0;
@@ -305,17 +307,56 @@ static void print_devices(FILE *stream, const struct nw_topo *topo)
         if (same == 0 || same < count_model(topo, 0, model))
             continue; /* no GPU, or told already */
         if (++models == MODELS_SHOWN) {
-            nw_topo_text_word(stream, "and others),", 0, &column);
-            break;
+            nw_topo_text_word(stream, "and others)", 0, column);
+            return;
         }
         snprintf(word, sizeof word, "%s%d × %.60s%s", told == 0 ? "(" : "", same,
-                 model[0] != '\0' ? model : "unknown model", told + same == gpus ? ")," : ",");
+                 model[0] != '\0' ? model : "unknown model", told + same == gpus ? ")" : ",");
         told += same;
+        nw_topo_text_word(stream, word, 0, column);
+    }
+}
+
+/* "8 GPUs (8 × NVIDIA H200), 8 NICs, 1 disk". Of a source that shows one aspect nothing is said
+ * to be absent: "8 GPUs (8 × NVIDIA H200); NICs, disks: not in this source". */
+static void print_devices(FILE *stream, const struct nw_topo *topo)
+{
+    static const struct {
+        nw_node_kind kind;
+        const char *name;
+    } kinds[] = {{NW_NODE_GPU, "GPU"}, {NW_NODE_NIC, "NIC"}, {NW_NODE_DISK, "disk"}};
+    char word[96], missing[64] = "";
+    int column = 0;
+    bool any = false;
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const int count = nw_topo_count(topo, kinds[i].kind);
+        const size_t used = strlen(missing);
+
+        if (count == 0 && (topo->gaps & NW_TOPO_PARTIAL) != 0) {
+            snprintf(missing + used, sizeof missing - used, "%s%ss", used > 0 ? ", " : "",
+                     kinds[i].name);
+            continue;
+        }
+        if (any) {
+            fputc(',', stream);
+            column++;
+        }
+        any = true;
+        snprintf(word, sizeof word, "%d %s%s", count, kinds[i].name, plural(count));
+        nw_topo_text_word(stream, word, 0, &column);
+        if (kinds[i].kind == NW_NODE_GPU)
+            print_models(stream, topo, count, &column);
+    }
+    if (missing[0] != '\0') {
+        if (any) {
+            fputc(';', stream);
+            column++;
+        }
+        snprintf(word, sizeof word, "%s: not in this source", missing);
         nw_topo_text_word(stream, word, 0, &column);
     }
-    snprintf(word, sizeof word, "%d NIC%s, %d disk%s\n\n", nics, plural(nics), disks,
-             plural(disks));
-    nw_topo_text_word(stream, word, 0, &column);
+    fputc('\n', stream);
 }
 
 /* A source that shows the devices only counts no cores. */
@@ -324,8 +365,11 @@ static void print_size(FILE *stream, const struct nw_topo *topo)
     char bytes[32];
 
     if (topo->pu_count == 0 && (topo->gaps & NW_TOPO_PARTIAL) != 0) {
-        fprintf(stream, "%d NUMA node%s; cores and memory: not in this source\n", topo->numa_count,
-                plural(topo->numa_count));
+        if (topo->numa_count > 0)
+            fprintf(stream, "%d NUMA node%s; cores and memory: not in this source\n",
+                    topo->numa_count, plural(topo->numa_count));
+        else
+            fputs("cores, memory, NUMA nodes: not in this source\n", stream);
         return;
     }
     fprintf(stream, "%d package%s, %d core%s, %d hardware thread%s, %d NUMA node%s, %s of memory\n",
@@ -346,7 +390,7 @@ static void print_summary(FILE *stream, const struct nw_topo *topo)
             (topo->sources & NW_SOURCE_JSON) != 0 ? " (saved)" : "");
     print_size(stream, topo);
     if ((topo->gaps & NW_TOPO_NO_IO) != 0) {
-        fputs("GPUs, NICs, disks: unknown, the source does not tell\n\n", stream);
+        fputs("GPUs, NICs, disks: unknown, the source does not tell\n", stream);
         return;
     }
     print_devices(stream, topo);
@@ -393,6 +437,7 @@ nw_rc nw_report_topo(FILE *stream, const struct nw_topo *topo)
     NW_TRY(print_tree(stream, topo));
     NW_TRY(nw_topo_text_links(stream, topo));
     NW_TRY(nw_topo_text_paths(stream, topo));
+    NW_TRY(nw_topo_text_facts(stream, topo));
     print_findings(stream, &topo->findings);
     if (ferror(stream))
         return nw_fail(NW_EIO, "the topology could not be written");

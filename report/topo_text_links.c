@@ -3,6 +3,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "report/topo_paths.h"
 #include "report/topo_text_parts.h"
 
 enum {
@@ -167,31 +168,44 @@ static int stated_nic(const struct nw_topo *topo, int gpu, nw_class *class_out)
     return nearest;
 }
 
+/* How the GPU's nearest NIC is joined to it, in the matrix's words; -1: the source has no NIC, or
+ * does not say. A NIC across the machine ("SYS") is near no GPU. */
+static int nearest_nic(const struct nw_topo *topo, int gpu, char cell[16])
+{
+    nw_class class_id;
+    const int stated = stated_nic(topo, gpu, &class_id);
+    const int nic = stated >= 0 ? stated : nw_topo_nearest(topo, gpu, NW_NODE_NIC, NULL);
+
+    if (nic < 0 || strcmp(nw_report_path_cell(topo, gpu, nic, cell), "?") == 0)
+        return -1;
+    return nic;
+}
+
 static void print_affinity(FILE *stream, const struct nw_topo *topo)
 {
     const int total = nw_topo_count(topo, NW_NODE_GPU);
-    int column = 2, done = 0;
+    int column = 2, done = 0, far = 0;
 
     for (int i = 0; i < (int)topo->node_count && done < PLACED_GPUS; i++) {
-        nw_path path = NW_PATH_MACHINE;
-        nw_class class_id = NW_CLASS_UNKNOWN;
-        char word[160];
-        const bool is_gpu = topo->nodes[i].kind == NW_NODE_GPU;
-        const int stated = is_gpu ? stated_nic(topo, i, &class_id) : -1;
-        const int nic = stated >= 0 ? stated
-                        : is_gpu    ? nw_topo_nearest(topo, i, NW_NODE_NIC, &path)
-                                    : -1;
+        char word[160], cell[16];
+        const int nic = topo->nodes[i].kind == NW_NODE_GPU ? nearest_nic(topo, i, cell) : -1;
+
         if (nic < 0)
             continue;
+        if (strcmp(cell, nw_class_name(NW_CLASS_SYS)) == 0) {
+            far++;
+            continue;
+        }
         if (done++ == 0)
             fputs("\nnearest NIC of each GPU, and what joins them:\n  ", stream);
         snprintf(word, sizeof word, "%s: %s (%s)%s", topo->nodes[i].name, topo->nodes[nic].name,
-                 stated >= 0 ? nw_class_name(class_id) : nw_path_key(path),
-                 done < total ? "," : "");
+                 cell, done + far < total ? "," : "");
         nw_topo_text_word(stream, word, 2, &column);
     }
     if (done > 0)
         fputs("\n", stream);
+    else if (far > 0 && far == total)
+        fputs("\nno NIC near any GPU: each is across NUMA nodes\n", stream);
 }
 
 nw_rc nw_topo_text_links(FILE *stream, const struct nw_topo *topo)

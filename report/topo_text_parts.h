@@ -15,5 +15,7 @@ void nw_topo_text_word(FILE *stream, const char *word, int indent, int *column);
 nw_rc nw_topo_text_links(FILE *stream, const struct nw_topo *topo);
 /* The matrix of paths, their ceilings, and what collectives may reach; nothing without GPUs. */
 nw_rc nw_topo_text_paths(FILE *stream, const struct nw_topo *topo);
+/* Facts of a source that shows one aspect of a machine; nothing of whole machines. */
+nw_rc nw_topo_text_facts(FILE *stream, const struct nw_topo *topo);
 
 #endif

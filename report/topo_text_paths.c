@@ -121,6 +121,19 @@ static bool has_cell(const struct nw_topo *topo, const struct nw_path_devices *d
     return false;
 }
 
+/* Does the source say of any pair how it is joined? */
+static bool has_known_cell(const struct nw_topo *topo, const struct nw_path_devices *devices)
+{
+    char cell[16];
+
+    for (int i = 0; i < devices->gpu_count; i++)
+        for (int j = i + 1; j < devices->count; j++)
+            if (strcmp(nw_report_path_cell(topo, devices->nodes[i], devices->nodes[j], cell),
+                       "?") != 0)
+                return true;
+    return false;
+}
+
 static void print_legend(FILE *stream, const struct nw_topo *topo,
                          const struct nw_path_devices *devices, bool fit)
 {
@@ -148,7 +161,8 @@ static nw_rc print_matrix(FILE *stream, const struct nw_topo *topo,
     /* nvidia-smi numbers the NICs where their names take too much of the line. */
     const bool fit = block_end(topo, devices, 0, true) == devices->count;
 
-    if (devices->gpu_count == 0 || devices->count < 2 || devices->gpu_count > GPUS_SHOWN)
+    if (devices->gpu_count == 0 || devices->count < 2 || devices->gpu_count > GPUS_SHOWN ||
+        !has_known_cell(topo, devices))
         return NW_OK;
     fputs("\nwhat joins them, as nvidia-smi topo -m names it:\n", stream);
     for (int from = 0, to; from < devices->count; from = to) {
