@@ -52,7 +52,8 @@ static const struct {
 } counters[] = {
     {NW_FACT_SEQUENCE_ERRORS, "hw_counters/out_of_sequence"},
     {NW_FACT_SEQUENCE_ERRORS, "hw_counters/packet_seq_err"},
-    {NW_FACT_SEQUENCE_ERRORS, "hw_counters/out_of_seq_request"}, /* rxe */
+    {NW_FACT_SEQUENCE_ERRORS, "hw_counters/out_of_seq_request"}, /* rxe: as the responder */
+    {NW_FACT_SEQUENCE_ERRORS, "hw_counters/rcvd_seq_err"},       /* rxe: as the requester */
     {NW_FACT_SEQUENCE_ERRORS, "hw_counters/seq_err_naks_rcvd"},  /* bnxt_re */
     {NW_FACT_ACK_TIMEOUTS, "hw_counters/local_ack_timeout_err"},
     {NW_FACT_ACK_TIMEOUTS, "hw_counters/to_retransmits"}, /* bnxt_re */
@@ -60,6 +61,7 @@ static const struct {
     {NW_FACT_DISCARDS, "hw_counters/rx_roce_discard_pkts"}, /* bnxt_re */
     {NW_FACT_SYMBOL_ERRORS, "counters/symbol_error"},
     {NW_FACT_FLAPS, "counters/link_downed"},
+    {NW_FACT_FLAPS, "hw_counters/link_downed"}, /* rxe, which has no counters/ */
 };
 
 static nw_rc read_counters(const struct device *device, const char *folder, struct nw_topo *topo,
@@ -211,6 +213,21 @@ static void read_model(const struct device *device, struct nw_topo_node *nic)
     }
 }
 
+/* Soft-RoCE (rxe) names the interface below it in "parent"; devices of hardware have no such file.
+ */
+static nw_rc judge_software(const struct device *device, struct nw_topo *topo)
+{
+    char interface[32];
+
+    if (device->pci[0] != '\0' ||
+        !nw_files_read(device->files, interface, sizeof interface, "%s/parent", device->folder))
+        return NW_OK;
+    return nw_findings_add(&topo->findings, NW_FINDING_WARN, "rdma-in-software", device->name,
+                           "where NICs that do RDMA were quoted, ask for them; to go past it: "
+                           "NCCL_IB_DISABLE=1, or \"rdma link delete DEVICE\"",
+                           "RDMA in software on top of %s: the CPU does a NIC's work", interface);
+}
+
 static nw_rc read_device(struct device *device, struct nw_topo *topo)
 {
     static const struct {
@@ -238,6 +255,7 @@ static nw_rc read_device(struct device *device, struct nw_topo *topo)
     numa = device->owner[0] != '\0' ? read_number(device->files, device->owner, "numa_node") : NAN;
     if (numa >= 0 && numa < NW_RAW_MAX_NUMA && topo->nodes[device->nic].numa < 0)
         topo->nodes[device->nic].numa = (int)numa; /* -1: unknown, no number here */
+    NW_TRY(judge_software(device, topo));
     return read_ports(device, topo);
 }
 

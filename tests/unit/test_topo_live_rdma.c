@@ -71,6 +71,7 @@ static const struct {
     {ROCE "ports/1/counters/symbol_error", "not a number\n"},
     {SOFT "ports/1/state", "4: ACTIVE\n"},
     {SOFT "ports/1/link_layer", "Ethernet\n"},
+    {SOFT "parent", "eth9\n"},
 };
 
 enum { FILE_COUNT = sizeof files / sizeof *files };
@@ -206,7 +207,8 @@ static void check_nodes(const struct nw_topo *topo)
     cr_expect_str_eq(named(topo, "rxe0")->fabric, "roce");
     cr_expect_eq(named(topo, "rxe0")->rate_bits_per_s, 0); /* none is said */
     cr_expect(topo->sources & NW_SOURCE_RDMA);
-    cr_expect_eq(topo->findings.count, 0);
+    cr_expect_eq(topo->findings.count, 1); /* the one in software */
+    cr_expect_not_null(finding_of(topo, "rdma-in-software"));
 }
 
 static void check_gids(const struct nw_topo *topo)
@@ -344,4 +346,83 @@ Test(topo_live_rdma, hostile_maps)
             cr_expect_neq(nw_last_error()->text[0], '\0');
     }
     try_all_cuts("logs/gcm-learn_good.json", 1501);
+}
+
+static const struct nw_topo_gid *gid_of(const struct nw_topo *topo, const char *port, int index)
+{
+    for (size_t i = 0; i < topo->gid_count; i++)
+        if (topo->gids[i].index == index && strcmp(topo->nodes[topo->gids[i].port].name, port) == 0)
+            return &topo->gids[i];
+    return NULL;
+}
+
+/* /sys of two Soft-RoCE devices of Linux 6.1 on the two ends of a veth pair, and what the tools
+ * said of them at the same moment. */
+Test(topo_live_rdma, soft_roce_is_as_the_tools_say)
+{
+    static const char *const tools[] = {"rxe/ibv-devinfo-v.txt", "rxe/ibstat.txt",
+                                        "rxe/rdma-link.txt"};
+    static const char *const names[] = {"rxe0", "rxe1", "rxe0/1", "rxe1/1"};
+    static const nw_fact_id facts[] = {NW_FACT_NODE_GUID,      NW_FACT_SYSTEM_GUID, NW_FACT_STATE,
+                                       NW_FACT_PHYSICAL_STATE, NW_FACT_LINK_LAYER,  NW_FACT_NETDEV};
+    struct nw_topo *topo = field_topo("rxe/sysfs.json");
+
+    cr_expect_eq(nw_topo_count(topo, NW_NODE_NIC), 2);
+    cr_expect_eq(topo->gid_count, 4);
+    cr_expect_str_eq(named(topo, "rxe1")->fabric, "roce");
+    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
+        struct nw_topo *tool = field_topo(tools[i]);
+        int compared = 0;
+
+        for (size_t k = 0; k < 4 * (sizeof facts / sizeof *facts); k++) {
+            const char *wanted = text_of(tool, names[k % 4], facts[k / 4]);
+
+            if (wanted[0] == '\0')
+                continue; /* not of this tool */
+            cr_expect_str_eq(text_of(topo, names[k % 4], facts[k / 4]), wanted, "%s: %s", tools[i],
+                             names[k % 4]);
+            compared++;
+        }
+        cr_expect_geq(compared, 6, "%s", tools[i]);
+        for (size_t k = 0; k < 4; k++)
+            cr_expect(named(tool, names[k])->rate_bits_per_s == 0 ||
+                      named(tool, names[k])->rate_bits_per_s ==
+                          named(topo, names[k])->rate_bits_per_s);
+        for (size_t k = 0; k < tool->gid_count; k++) {
+            const struct nw_topo_gid *wanted = &tool->gids[k];
+            const struct nw_topo_gid *gid =
+                gid_of(topo, tool->nodes[wanted->port].name, wanted->index);
+
+            cr_assert_not_null(gid);
+            cr_expect_str_eq(gid->gid, wanted->gid);
+            cr_expect_str_eq(gid->type, wanted->type);
+            cr_expect_str_eq(gid->ip, wanted->ip);
+        }
+        nw_topo_free(tool);
+    }
+    nw_topo_free(topo);
+}
+
+/* The driver has counters below hw_counters only; what is not hardware is said. */
+Test(topo_live_rdma, soft_roce_is_no_hardware)
+{
+    struct nw_topo *topo = field_topo("rxe/sysfs.json"), *saved = field_topo("rxe/saved.json");
+    const struct nw_finding *finding = finding_of(topo, "rdma-in-software");
+    const int port = node_named(topo, "rxe0/1");
+
+    cr_assert_geq(port, 0);
+    cr_expect_float_eq(nw_topo_number(topo, port, NW_FACT_SEQUENCE_ERRORS), 0, 1e-9);
+    cr_expect_float_eq(nw_topo_number(topo, port, NW_FACT_FLAPS), 0, 1e-9);
+    cr_assert_not_null(finding);
+    cr_expect_eq(finding->severity, NW_FINDING_WARN);
+    cr_expect_str_eq(finding->where, "rxe0");
+    cr_expect_not_null(strstr(finding->text, "on top of v0"));
+    cr_expect_not_null(finding_of(saved, "rdma-in-software"));
+    cr_expect_float_eq(nw_topo_number(saved, node_named(saved, "rxe0/1"), NW_FACT_MTU), 4096, 1e-9);
+    nw_topo_free(topo);
+    nw_topo_free(saved);
+
+    topo = field_topo("logs/gcm-learn_good.json");
+    cr_expect_null(finding_of(topo, "rdma-in-software"));
+    nw_topo_free(topo);
 }

@@ -64,6 +64,9 @@ Test(topo_read_ib, every_field_file_is_read_right)
         {"ibstat/show-gids-pod.txt", 1, 1, 0, 0, 0, "roce", 0, 1, NULL},
         {"ibstat/superbench-ibnetdiscover.txt", 10, 10, 10, 0, 2000, "infiniband", 200, 10,
          "fabric-view"},
+        {"rxe/ibv-devinfo-v.txt", 2, 2, 2, 0, 20, "roce", 10, 2, NULL},
+        {"rxe/ibstat.txt", 2, 2, 2, 0, 20, "roce", 10, 2, NULL},
+        {"rxe/rdma-link.txt", 2, 2, 2, 0, 0, "", 0, 2, NULL},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
