@@ -194,6 +194,6 @@ nw_rc nw_report_findings(FILE *stream, const struct nw_findings *findings, size_
                 nw_print_wrapped(stream, "    Do: ", "    ", finding->remedy);
         }
     if (printed > most)
-        fprintf(stream, "    (%zu more in results.jsonl)\n", printed - most);
+        fprintf(stream, "    (%zu more in report.txt)\n", printed - most);
     return NW_OK;
 }

@@ -1,6 +1,7 @@
 #include "report/screen.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/table.h"
@@ -53,7 +54,8 @@ static void print_title(FILE *stream, const struct nw_screen *screen)
 }
 
 /* What hurts every number stands first: a fault of a machine, then the measurements' own. */
-static nw_rc print_findings(FILE *stream, const struct nw_screen *screen)
+static nw_rc print_findings(FILE *stream, const struct nw_screen *screen, const char *title,
+                            size_t most)
 {
     const struct nw_run *run = screen->run;
     struct nw_findings all = {0};
@@ -66,8 +68,8 @@ static nw_rc print_findings(FILE *stream, const struct nw_screen *screen)
         if (run->records[i].rc != NW_OK)
             rc = nw_findings_copy(&all, &run->records[i].warnings);
     if (rc == NW_OK && all.count > 0) {
-        fprintf(stream, "\nFindings\n");
-        rc = nw_report_findings(stream, &all, FINDINGS_SHOWN);
+        fprintf(stream, "\n%s\n", title);
+        rc = nw_report_findings(stream, &all, most);
     }
     nw_findings_free(&all);
     return rc;
@@ -206,7 +208,7 @@ nw_rc nw_report_screen(FILE *stream, const struct nw_screen *screen)
         fputc('\n', stream);
         NW_TRY(nw_report_audit_table(stream, screen->audit));
     }
-    NW_TRY(print_findings(stream, screen));
+    NW_TRY(print_findings(stream, screen, "Findings", FINDINGS_SHOWN));
     NW_TRY(print_job(stream, screen));
     if (screen->report_path != NULL)
         fprintf(stream, "\n%s   %s\n", screen->report_path, screen->results_path);
@@ -218,6 +220,7 @@ nw_rc nw_report_screen(FILE *stream, const struct nw_screen *screen)
 nw_rc nw_report_whole(FILE *stream, const struct nw_screen *screen)
 {
     NW_TRY(nw_report_screen(stream, screen));
+    NW_TRY(print_findings(stream, screen, "---- All findings\n", SIZE_MAX));
     if (screen->audit != NULL) {
         fprintf(stream, "\n---- The quote, claim by claim\n\n");
         NW_TRY(nw_report_audit(stream, screen->audit));
