@@ -309,11 +309,42 @@ static nw_rc merge_all(struct nw_merge *merge)
     return judges ? nw_topo_judge(into) : NW_OK;
 }
 
+bool nw_merge_is_fabric(const struct nw_topo *topo)
+{
+    for (size_t i = 0; i < topo->findings.count; i++)
+        if (strcmp(topo->findings.items[i].code, "fabric-view") == 0)
+            return true;
+    return false;
+}
+
+/* NW_OK and *ignored_out where `from` shows many machines: nothing of it is one of this machine's
+ * devices for certain. */
+static nw_rc check_fabric(struct nw_topo *into, const struct nw_topo *from, bool *ignored_out)
+{
+    *ignored_out = nw_merge_is_fabric(from);
+    if (*ignored_out)
+        return nw_findings_add(
+            &into->findings, NW_FINDING_INFO, "fabric-ignored", from->source,
+            "for one machine give ibstat or ibv_devinfo of that machine",
+            "%.200s shows a fabric, not one machine: nothing of it is taken over", from->source);
+    if (nw_merge_is_fabric(into))
+        return nw_fail(NW_EUSAGE,
+                       "%s shows a fabric, not one machine: %s is not merged into it; give ibstat "
+                       "or ibv_devinfo of the machine",
+                       into->source, from->source);
+    return NW_OK;
+}
+
 nw_rc nw_topo_merge(struct nw_topo *into, const struct nw_topo *from)
 {
+    bool ignored;
+
     struct nw_merge merge = {.into = into, .from = from, .into_count = (int)into->node_count};
     nw_rc rc;
 
+    NW_TRY(check_fabric(into, from, &ignored));
+    if (ignored)
+        return NW_OK;
     NW_TRY(check_host(into, from));
     merge.into_of = calloc(from->node_count + 1, sizeof *merge.into_of);
     merge.from_of = calloc(into->node_count + 1, sizeof *merge.from_of);

@@ -37,6 +37,8 @@ static inline bool nw_merge_is_whole(const struct nw_topo *topo)
 {
     return (topo->gaps & (NW_TOPO_PARTIAL | NW_TOPO_NO_IO)) == 0;
 }
+/* Does it show adapters of many machines (iblinkinfo, ibnetdiscover)? */
+bool nw_merge_is_fabric(const struct nw_topo *topo);
 /* "gpu7" to 7, -1 where no number ends it. */
 int nw_merge_number(const char *name);
 bool nw_merge_is_general(const char *nic_name); /* "NIC0" */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "topo/topo.h"
+#include "topo/merge.h"
 
 enum { MAX_FILES = 256 };
 
@@ -43,6 +43,12 @@ static nw_rc take(struct nw_topo **into, struct nw_topo *from)
     if (*into == NULL) {
         *into = from;
         return NW_OK;
+    }
+    if (nw_merge_is_fabric(*into) && !nw_merge_is_fabric(from)) { /* the machine counts */
+        struct nw_topo *fabric = *into;
+
+        *into = from;
+        from = fabric;
     }
     rc = nw_topo_merge(*into, from);
     nw_topo_free(from);

@@ -129,21 +129,25 @@ static nw_rc refuse(const char *what)
     return nw_fail(NW_EUSAGE, "%s: no known format. Accepted: %s", what, accepted);
 }
 
-/* Readers may count on a NUL behind the data; callers need not have one. */
-static nw_rc read_known(const char *data, size_t length, const char *what,
+/* Readers may count on a NUL behind the data; callers need not have one. `lines` empty ones come
+ * before the data, so that errors tell the file's own numbers; an XML declaration must come first.
+ */
+static nw_rc read_known(const char *data, size_t length, size_t lines, const char *what,
                         struct nw_topo **topo_out)
 {
     const struct nw_topo_format *format = nw_topo_formats;
-    char *copy = malloc(length + 1);
+    const size_t before = length >= 5 && memcmp(data, "<?xml", 5) == 0 ? 0 : lines;
+    char *copy = malloc(before + length + 1);
     nw_rc rc;
 
     if (copy == NULL)
         return nw_fail(NW_ENOMEM, "%s: out of memory for its %zu bytes", what, length);
-    memcpy(copy, data, length);
-    copy[length] = '\0';
-    while (format->name != NULL && !format->recognise(copy, length))
+    memset(copy, '\n', before);
+    memcpy(copy + before, data, length);
+    copy[before + length] = '\0';
+    while (format->name != NULL && !format->recognise(copy + before, length))
         format++;
-    rc = format->name != NULL ? format->read(copy, length, what, topo_out) : refuse(what);
+    rc = format->name != NULL ? format->read(copy, before + length, what, topo_out) : refuse(what);
     free(copy);
     return rc;
 }
@@ -152,6 +156,7 @@ nw_rc nw_topo_read_data(const char *data, size_t length, const char *what,
                         struct nw_topo **topo_out)
 {
     static const char utf8_mark[] = "\xef\xbb\xbf";
+    size_t lines = 0;
 
     if (nw_utf16_is(data, length)) {
         char *text;
@@ -168,6 +173,7 @@ nw_rc nw_topo_read_data(const char *data, size_t length, const char *what,
         length -= 3;
     }
     while (length > 0 && strchr(" \t\r\n", data[0]) != NULL && data[0] != '\0') {
+        lines += data[0] == '\n';
         data++;
         length--;
     }
@@ -178,7 +184,7 @@ nw_rc nw_topo_read_data(const char *data, size_t length, const char *what,
                        "%s: UTF-16 without its mark, or no text; convert it with \"iconv -f "
                        "UTF-16LE -t UTF-8\" (or UTF-16BE)",
                        what);
-    return read_known(data, length, what, topo_out);
+    return read_known(data, length, lines, what, topo_out);
 }
 
 nw_rc nw_topo_read_file(const char *path, struct nw_topo **topo_out)

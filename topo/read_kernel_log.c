@@ -104,6 +104,7 @@ static nw_rc scan(const char *data, size_t length, const char *what, struct nw_l
     nw_rc rc = NW_OK;
 
     NW_TRY(nw_scan_open(&text, data, length, what));
+    log->what = what;
     while (rc == NW_OK && nw_scan_next(&text))
         rc = nw_log_line(log, text.line);
     if (rc == NW_OK)

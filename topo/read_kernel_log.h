@@ -5,6 +5,7 @@
 #define NW_TOPO_READ_KERNEL_LOG_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "topo/scan.h"
 #include "topo/topo.h"
@@ -13,6 +14,7 @@ enum { NW_LOG_MAX_DEVICES = 4096, NW_LOG_MAX_XIDS = 12 };
 
 struct nw_log_device { /* one PCI device, or a network interface without an address */
     char pci[16], interface[32], driver[24], uuid[48];
+    uint32_t pci_hash, interface_hash; /* a text may name one of thousands in each line */
     unsigned int vendor, id, class_id; /* of the kernel's own list at boot; 0: not there */
     char limited_by[96];               /* "16.0 GT/s PCIe x16 link at 0000:01:00.0" */
     double limited_bytes_per_s, capable_bytes_per_s; /* 0: not said */
@@ -31,9 +33,10 @@ struct nw_log {
     struct nw_log_device *devices; /* owned */
     size_t count, capacity;
     int lines;
+    const char *what; /* for errors; borrowed */
 };
 
-/* Takes one line in, if it says something. */
+/* Takes one line in, if it says something. NW_EUSAGE beyond NW_LOG_MAX_DEVICES. */
 nw_rc nw_log_line(struct nw_log *log, const char *line);
 void nw_log_free(struct nw_log *log);
 bool nw_log_says(const struct nw_log_device *device); /* an event, not just its name */

@@ -26,30 +26,52 @@ static nw_rc add_device(struct nw_log *log, struct nw_log_device **device_out)
     return NW_OK;
 }
 
-/* By address, else by interface; NULL beyond NW_LOG_MAX_DEVICES: not counted. */
+/* FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/ */
+static uint32_t hash_of(const char *text)
+{
+    uint32_t hash = 2166136261u;
+
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char)*text) * 16777619u;
+    return hash;
+}
+
+static bool is_named(const struct nw_log_device *device, const struct nw_log_device *wanted)
+{
+    if (wanted->pci[0] != '\0' && device->pci[0] != '\0')
+        return device->pci_hash == wanted->pci_hash && strcmp(device->pci, wanted->pci) == 0;
+    return wanted->interface[0] != '\0' && device->interface_hash == wanted->interface_hash &&
+           strcmp(device->interface, wanted->interface) == 0;
+}
+
+/* By address, else by interface. */
 static nw_rc find_device(struct nw_log *log, const char *pci, const char *interface,
                          struct nw_log_device **device_out)
 {
-    *device_out = NULL;
-    for (size_t i = log->count; i-- > 0;) {
-        struct nw_log_device *device = &log->devices[i];
+    struct nw_log_device wanted = {.vendor = 0}, *device = NULL;
 
-        if (pci[0] != '\0' && device->pci[0] != '\0'
-                ? strcmp(device->pci, pci) == 0
-                : interface[0] != '\0' && strcmp(device->interface, interface) == 0) {
-            *device_out = device;
-            break;
-        }
-    }
-    if (*device_out == NULL) {
+    snprintf(wanted.pci, sizeof wanted.pci, "%.15s", pci);
+    snprintf(wanted.interface, sizeof wanted.interface, "%.31s", interface);
+    wanted.pci_hash = hash_of(wanted.pci);
+    wanted.interface_hash = hash_of(wanted.interface);
+    for (size_t i = log->count; i-- > 0 && device == NULL;)
+        if (is_named(&log->devices[i], &wanted))
+            device = &log->devices[i];
+    if (device == NULL) {
         if (log->count == NW_LOG_MAX_DEVICES)
-            return NW_OK;
-        NW_TRY(add_device(log, device_out));
+            return nw_fail(NW_EUSAGE, "%s: more than %d devices; no machine has that many",
+                           log->what, (int)NW_LOG_MAX_DEVICES);
+        NW_TRY(add_device(log, &device));
     }
-    if (pci[0] != '\0')
-        snprintf((*device_out)->pci, sizeof(*device_out)->pci, "%.15s", pci);
-    if (interface[0] != '\0')
-        snprintf((*device_out)->interface, sizeof(*device_out)->interface, "%.31s", interface);
+    if (pci[0] != '\0') {
+        memcpy(device->pci, wanted.pci, sizeof device->pci);
+        device->pci_hash = wanted.pci_hash;
+    }
+    if (interface[0] != '\0') {
+        memcpy(device->interface, wanted.interface, sizeof device->interface);
+        device->interface_hash = wanted.interface_hash;
+    }
+    *device_out = device;
     return NW_OK;
 }
 

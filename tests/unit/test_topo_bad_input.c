@@ -1,6 +1,7 @@
 /* No file makes the reader crash, hang, print or eat memory; what is wrong is said with its line.
  */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -211,4 +212,61 @@ Test(topo_bad_input, control_characters_and_torn_utf8_are_replaced)
     cr_expect_str_eq(gpu->model, "A&B <C> ??31mred", "%s", gpu->model);
     cr_expect_str_eq(gpu->os_names, "nvml0 ??x", "%s", gpu->os_names);
     nw_topo_free(topo);
+}
+
+/* Empty lines before the data are lines of the file, too. */
+Test(topo_bad_input, lines_are_counted_from_the_beginning_of_the_file)
+{
+    static const struct {
+        const char *text, *in_error;
+    } rows[] = {
+        {"{\"nodes\": ]}", "text:1:"},
+        {"\n \n\r\n{\"nodes\": ]}", "text:4:"},
+        {"\xef\xbb\xbf\n{\"nodes\":\n]}", "text:3:"},
+        {"Option -m is missing its value\n", "text:1:"},
+        {"\n\n\nOption -m is missing its value\n", "text:4:"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct nw_topo *topo = NULL;
+
+        cr_expect_eq(nw_topo_read_data(rows[i].text, strlen(rows[i].text), "text", &topo),
+                     NW_EUSAGE, "%zu", i);
+        cr_expect_not_null(strstr(nw_last_error()->text, rows[i].in_error), "%zu: %s", i,
+                           nw_last_error()->text);
+    }
+}
+
+/* Each line another device: the end comes by number, not by patience. */
+Test(topo_bad_input, texts_of_endless_devices_end_early, .timeout = 30)
+{
+    static const struct {
+        const char *line; /* of domain, bus, device */
+        const char *in_error;
+    } rows[] = {
+        {"[ 1.0] NVRM: Xid (PCI:%04x:%02x:%02x): 79, GPU has fallen off the bus.\n",
+         "text: more than 4096 devices"},
+        {"%04x:%02x:%02x.0 3D controller: NVIDIA Corporation GH100 (rev a1)\n",
+         "text: more than 8192 PCI devices"},
+        {"CA 'mlx5_%x_%x_%x'\n\tPort 1:\n\t\tState: Active\n\t\tRate: 400\n",
+         "text: more than 2048 devices and ports"},
+        {"link mlx5_%x_%x_%x/1 state ACTIVE physical_state LINK_UP\n",
+         "text: more than 2048 devices and ports"},
+    };
+    enum { LINES = 20000, LINE_SIZE = 128 };
+    char *text = malloc((size_t)LINES * LINE_SIZE);
+
+    cr_assert_not_null(text);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct nw_topo *topo = NULL;
+        size_t length = 0;
+
+        for (unsigned n = 0; n < LINES; n++)
+            length += (size_t)snprintf(text + length, LINE_SIZE, rows[i].line, n >> 13,
+                                       n >> 5 & 0xff, n & 0x1f);
+        cr_expect_eq(nw_topo_read_data(text, length, "text", &topo), NW_EUSAGE, "%zu", i);
+        cr_expect_not_null(strstr(nw_last_error()->text, rows[i].in_error), "%zu: %s", i,
+                           nw_last_error()->text);
+    }
+    free(text);
 }

@@ -62,6 +62,28 @@ Test(topo_read_lspci, a_whole_hgx_host)
     nw_topo_free(topo);
 }
 
+/* Devices whose bridges were not saved hang below their NUMA node: what joins them is not known. */
+Test(topo_read_lspci, devices_without_their_bridges_have_no_class)
+{
+    static const struct {
+        const char *a, *b;
+        nw_class class_id;
+    } rows[] = {
+        {"0000:5d:00.0", "0000:5e:00.0", NW_CLASS_UNKNOWN}, /* both without, one NUMA node */
+        {"0000:5d:00.0", "0000:19:00.0", NW_CLASS_UNKNOWN}, /* one of them */
+        {"0000:19:00.0", "0000:3b:00.0", NW_CLASS_NODE},    /* none */
+        {"0000:19:00.0", "0000:1a:00.0", NW_CLASS_PIX},
+        {"0000:5d:00.0", "0000:9b:00.0", NW_CLASS_SYS}, /* the NUMA node was printed */
+    };
+    struct nw_topo *topo = field_topo("logs/lspci-vvv-hgx-h100-acs-on.txt");
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        cr_expect_eq(nw_topo_class_of_tree(topo, (int)(at(topo, rows[i].a) - topo->nodes),
+                                           (int)(at(topo, rows[i].b) - topo->nodes)),
+                     rows[i].class_id, "%s %s", rows[i].a, rows[i].b);
+    nw_topo_free(topo);
+}
+
 Test(topo_read_lspci, single_devices)
 {
     struct nw_topo *topo = field_topo("logs/lspci-rtx6000ada-idle-gen1.txt");
