@@ -1,9 +1,11 @@
 /* nodeworth topo: what this machine is, or what a file says of one. */
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "cli/cli.h"
+#include "cli/slow.h"
 #include "report/topo_paths.h"
 #include "report/topo_text.h"
 #include "topo/topo.h"
@@ -83,6 +85,16 @@ static nw_rc save(const struct options *options, const struct nw_topo *topo)
                                : nw_topo_save_anonymous(topo, NULL, options->save);
 }
 
+/* Healthy machines take a second or two. */
+static nw_rc read_live(struct nw_topo **topo_out)
+{
+    const pid_t watcher = nw_slow_watch("topo", 10, STDERR_FILENO);
+    const nw_rc rc = nw_topo_read_live(topo_out);
+
+    nw_slow_end(watcher);
+    return rc;
+}
+
 static nw_rc run(const struct options *options)
 {
     struct nw_topo *topo;
@@ -93,7 +105,7 @@ static nw_rc run(const struct options *options)
     if (options->from.count > 0)
         NW_TRY(nw_topo_read_paths(options->from.items, (size_t)options->from.count, &topo));
     else
-        NW_TRY(nw_topo_read_live(&topo));
+        NW_TRY(read_live(&topo));
     rc = save(options, topo);
     if (rc == NW_OK)
         rc = print(options, topo);
