@@ -38,7 +38,7 @@ static void print_usage(FILE *stream)
     fprintf(stream,
             "Usage: nodeworth COMMAND [OPTION...]\n"
             "       mpirun -np RANKS [--hostfile HOSTS] nodeworth run|check|bench [OPTION...]\n\n"
-            "Is this machine what was quoted, how long is a training step on it, is a second "
+            "Is this machine what was quoted, how long is a training step, is a second "
             "node worth its price?\n\n");
     for (const struct nw_command *command = nw_commands; command->name != NULL; command++)
         fprintf(stream, "  %-9s %s\n", command->name, command->summary);

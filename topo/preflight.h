@@ -24,7 +24,7 @@
 struct nw_preflight_input {
     struct nw_topo *const *hosts; /* one each; whole graphs, after merging; only read */
     size_t host_count;
-    bool no_gaps; /* without the "not-checked" findings */
+    bool no_gaps;     /* without the "not-checked" findings */
     bool warn_of_cut; /* "file-cut" as severe as the reader of the file said, not an info */
 };
 
