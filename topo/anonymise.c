@@ -237,14 +237,15 @@ static nw_rc rewrite_nodes(const struct nw_names *names, struct nw_topo *topo)
     for (size_t i = 0; i < topo->node_count; i++) {
         struct nw_topo_node *node = &topo->nodes[i];
 
-        REWRITE(node->name, NW_TEXT_ADDRESSES);
-        REWRITE(node->model, 0);
-        REWRITE(node->os_names, NW_TEXT_ADDRESSES);
+        REWRITE(node->name, NW_TEXT_ADDRESSES | NW_TEXT_PATHS);
+        REWRITE(node->model, NW_TEXT_ADDRESSES | NW_TEXT_PATHS);
+        REWRITE(node->os_names, NW_TEXT_ADDRESSES | NW_TEXT_PATHS);
+        REWRITE(node->fabric, NW_TEXT_ADDRESSES | NW_TEXT_PATHS);
     }
     for (size_t i = 0; i < topo->gid_count; i++) {
-        REWRITE(topo->gids[i].gid, NW_TEXT_ADDRESSES);
-        REWRITE(topo->gids[i].ip, NW_TEXT_ADDRESSES);
-        REWRITE(topo->gids[i].interface, NW_TEXT_ADDRESSES);
+        REWRITE(topo->gids[i].gid, NW_TEXT_ADDRESSES | NW_TEXT_PATHS);
+        REWRITE(topo->gids[i].ip, NW_TEXT_ADDRESSES | NW_TEXT_PATHS);
+        REWRITE(topo->gids[i].interface, NW_TEXT_ADDRESSES | NW_TEXT_PATHS);
     }
     return NW_OK;
 }
@@ -252,14 +253,15 @@ static nw_rc rewrite_nodes(const struct nw_names *names, struct nw_topo *topo)
 /* A version may look like an address ("24.07.0.6"). */
 static unsigned fact_holds(nw_fact_id id)
 {
-    return strstr(nw_fact_rows[id].key, "version") != NULL ? 0 : NW_TEXT_ADDRESSES | NW_TEXT_PATHS;
+    return strstr(nw_fact_rows[id].key, "version") != NULL ? NW_TEXT_IDS | NW_TEXT_PATHS
+                                                           : NW_TEXT_ADDRESSES | NW_TEXT_PATHS;
 }
 
 static nw_rc rewrite_facts(const struct nw_names *names, struct nw_topo *topo)
 {
     for (size_t i = 0; i < topo->fact_count; i++) {
         REWRITE(topo->facts[i].text, fact_holds(topo->facts[i].id));
-        REWRITE(topo->facts[i].source, NW_TEXT_PATHS);
+        REWRITE(topo->facts[i].source, NW_TEXT_ADDRESSES | NW_TEXT_PATHS);
     }
     return NW_OK;
 }
@@ -293,8 +295,8 @@ static nw_rc rewrite_findings(const struct nw_names *names, struct nw_findings *
 
 static nw_rc rewrite_all(const struct nw_names *names, struct nw_topo *topo, const char *host)
 {
-    REWRITE(topo->source, NW_TEXT_PATHS);
-    REWRITE(topo->os, 0);
+    REWRITE(topo->source, NW_TEXT_ADDRESSES | NW_TEXT_PATHS);
+    REWRITE(topo->os, NW_TEXT_IDS | NW_TEXT_PATHS);
     if (topo->host[0] != '\0')
         snprintf(topo->host, sizeof topo->host, "%s", host);
     NW_TRY(rewrite_nodes(names, topo));

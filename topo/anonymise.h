@@ -39,7 +39,10 @@ void nw_scramble(const struct nw_hash_key *key, const char *kind, char *text);
 
 enum {                        /* what a text may hold beside known names */
        NW_TEXT_ADDRESSES = 1, /* MAC, IP, GUID, UUID, ids in hexadecimal digits */
-       NW_TEXT_PATHS = 2,     /* files, mounts, control groups, names of hosts with their domain */
+       NW_TEXT_PATHS =
+           2,           /* files, mounts, control groups, accounts, names of hosts with their domain
+                         */
+       NW_TEXT_IDS = 4, /* the addresses that no version looks like: all but IPv4 */
 };
 
 /* Names that are secret wherever they stand as a word. */

@@ -303,7 +303,9 @@ static size_t match_path(const struct reading *reading, const char *at)
 {
     size_t length = path_length(at);
 
-    if (at[0] != '/' || length < 2 || is_public_path(at, length) ||
+    const bool home = at[0] == '~' && memchr(at, '/', length) != NULL; /* "~alice/data" */
+
+    if ((at[0] != '/' && !home) || length < 2 || is_public_path(at, length) ||
         (at > reading->start && (is_word(at[-1]) || at[-1] == '.' || at[-1] == '/')))
         return 0; /* "GB/s", "1/2" */
     for (size_t i = length; i > 1 && (isdigit((unsigned char)at[i - 1]) || at[i - 1] == ':'); i--)
@@ -351,6 +353,26 @@ static size_t match_domain(const struct reading *reading, const char *at)
     return length;
 }
 
+/* "alice@login", "fs1@o2ib": letters first on both sides, so that "x16@5" stays. */
+static size_t match_account(const struct reading *reading, const char *at)
+{
+    size_t length = 0, sign = 0;
+
+    while (is_word(at[length]) || strchr("-.@", at[length]) != NULL) {
+        if (at[length] == '\0' || (at[length] == '@' && sign > 0))
+            break;
+        if (at[length] == '@')
+            sign = length;
+        length++;
+    }
+    if (sign == 0 || !isalpha((unsigned char)at[0]) || !isalpha((unsigned char)at[sign + 1]))
+        return 0;
+    while (at[length - 1] == '.' || at[length - 1] == '-')
+        length--;
+    write_hashed(reading, "account-", at, length);
+    return length;
+}
+
 /* --- all of it --- */
 
 static const struct {
@@ -359,12 +381,13 @@ static const struct {
 } matchers[] = {
     {match_name, 0},
     {match_mount, NW_TEXT_PATHS},
-    {match_uuid, NW_TEXT_ADDRESSES},
-    {match_colons, NW_TEXT_ADDRESSES},
-    {match_hyphens, NW_TEXT_ADDRESSES},
-    {match_ipv6, NW_TEXT_ADDRESSES},
+    {match_uuid, NW_TEXT_ADDRESSES | NW_TEXT_IDS},
+    {match_colons, NW_TEXT_ADDRESSES | NW_TEXT_IDS},
+    {match_hyphens, NW_TEXT_ADDRESSES | NW_TEXT_IDS},
+    {match_ipv6, NW_TEXT_ADDRESSES | NW_TEXT_IDS},
     {match_ipv4, NW_TEXT_ADDRESSES},
-    {match_run, NW_TEXT_ADDRESSES},
+    {match_run, NW_TEXT_ADDRESSES | NW_TEXT_IDS},
+    {match_account, NW_TEXT_PATHS},
     {match_domain, NW_TEXT_PATHS},
     {match_path, NW_TEXT_PATHS},
 };

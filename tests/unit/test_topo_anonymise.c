@@ -178,6 +178,37 @@ Test(topo_anonymise, every_fact_is_covered)
     }
 }
 
+/* Texts in which nothing secret is expected may be written by anybody. */
+Test(topo_anonymise, no_text_of_a_node_lets_secrets_through)
+{
+    static const char *const texts[] = {"d2:a1:b2:c4 b8:3f:d2:a1:b2:c4",
+                                        "x fd00:7:7::5:1",
+                                        "/home/alice/x",
+                                        "~alice/x",
+                                        "alice@login",
+                                        "filer3:/alice",
+                                        "see 0xb83fd20300a1b2c4"};
+    static const char *const secret[] = {"b8:3f:d2:a1", "fd00:7:7", "alice",       "alice",
+                                         "alice",       "filer3",   "b83fd20300a1"};
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct nw_topo *topo = planted_machine();
+
+        snprintf(topo->os, sizeof topo->os, "Linux %s", texts[i]);
+        snprintf(topo->nodes[0].model, sizeof topo->nodes[0].model, "Box %s", texts[i]);
+        snprintf(topo->nodes[1].os_names, sizeof topo->nodes[1].os_names, "x0 %s", texts[i]);
+        cr_assert_eq(nw_topo_set_text(topo, 0, NW_FACT_CUDA, texts[i], texts[i]), NW_OK);
+        cr_assert_eq(nw_topo_anonymise(topo, "seed"), NW_OK);
+        const char *cuda = nw_topo_text(topo, 0, NW_FACT_CUDA);
+
+        cr_expect(!holds(topo->os, secret[i]), "%s", topo->os);
+        cr_expect(!holds(topo->nodes[0].model, secret[i]), "%s", topo->nodes[0].model);
+        cr_expect(!holds(topo->nodes[1].os_names, secret[i]), "%s", topo->nodes[1].os_names);
+        cr_expect(!holds(cuda, secret[i]), "%s", cuda);
+        nw_topo_free(topo);
+    }
+}
+
 /* The text of a fact behind its prefix. */
 static const char *fact(const struct nw_topo *topo, int node, nw_fact_id id)
 {
