@@ -25,8 +25,7 @@
 struct nw_check_host {
     char name[64];
     int rank_count;
-    struct nw_topo *topo; /* NULL: not read */
-    bool simulated;
+    struct nw_topo *topo;       /* NULL: not read */
     bool answered;              /* its first rank said everything it had to say */
     char phase[96];             /* the last it said of itself */
     char mpi[128], version[64]; /* MPI library and this program; "" unknown */

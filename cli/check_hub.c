@@ -97,7 +97,6 @@ static nw_rc take_facts(struct nw_check_hub *hub, int index, const json_t *json)
     hub->has_facts[index] = true;
     if (rc != NW_OK || reading == NULL)
         return rc;
-    NW_TRY(nw_json_get_bool(reading, host->name, "simulated", false, &host->simulated));
     return nw_topo_from_json(json_object_get(reading, "topology"), host->name, &host->topo);
 }
 

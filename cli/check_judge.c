@@ -376,7 +376,8 @@ static nw_rc fill_screen(const struct nw_check_question *question,
                                        .costs = judged->costed ? &judged->costs : NULL,
                                        .audit = judged->audited ? &judged->audit : NULL};
     for (size_t i = 0; i < gathered->host_count; i++)
-        screen->simulated |= gathered->hosts[i].simulated;
+        screen->simulated |= gathered->hosts[i].topo != NULL &&
+                             nw_topo_number(gathered->hosts[i].topo, 0, NW_FACT_SIMULATED) > 0;
     NW_TRY(nw_check_machines(gathered, screen->machines, sizeof screen->machines));
     decide(judged, hosts, screen);
     return NW_OK;

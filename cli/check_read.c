@@ -11,7 +11,6 @@
 #include "bench/disk.h"
 #include "cli/check_load.h"
 #include "cli/cli.h"
-#include "topo/nvml_api.h"
 #include "topo/system.h"
 #include "topo/topo.h"
 
@@ -58,33 +57,18 @@ static nw_rc send_line(json_t *json)
     return sent == length ? NW_OK : nw_fail(NW_EIO, "nobody takes what was read");
 }
 
-static nw_rc send_topology(const struct nw_topo *topo, bool simulated)
+static nw_rc send_topology(const struct nw_topo *topo)
 {
     json_t *json = json_object(), *topology;
     nw_rc rc = nw_topo_to_json(topo, &topology);
 
     if (rc == NW_OK)
         rc = nw_json_set_new(json, "topology", topology);
-    if (rc == NW_OK && simulated)
-        rc = nw_json_set_bool(json, "simulated", true);
     if (rc != NW_OK) {
         json_decref(json);
         return rc;
     }
     return send_line(json);
-}
-
-static bool is_simulated(void)
-{
-    struct nw_nvml *nvml;
-    bool simulated = false;
-
-    if (nw_nvml_open(&nvml) == NW_OK) {
-        simulated = nw_nvml_simulated(nvml);
-        nw_nvml_close(nvml);
-    }
-    nw_clear_error();
-    return simulated;
 }
 
 static nw_rc read_machine(const struct order *order, struct nw_topo **topo)
@@ -200,7 +184,6 @@ static nw_rc tell_failure(const struct phase *phase)
 static nw_rc read_all(const struct order *order)
 {
     struct nw_topo *topo = NULL;
-    const bool simulated = is_simulated();
     nw_rc rc = NW_OK;
 
     for (size_t i = 0; i < sizeof phases / sizeof *phases && rc == NW_OK; i++) {
@@ -209,8 +192,7 @@ static nw_rc read_all(const struct order *order)
         rc = announce(&phases[i]);
         if (rc != NW_OK)
             break;
-        rc = phases[i].run(order, &topo) == NW_OK ? send_topology(topo, simulated)
-                                                  : tell_failure(&phases[i]);
+        rc = phases[i].run(order, &topo) == NW_OK ? send_topology(topo) : tell_failure(&phases[i]);
         if (topo == NULL) /* the others complete it */
             break;
     }

@@ -26,7 +26,7 @@ nw_rc nw_check_reader_start(const struct nw_check_wish *wish, struct nw_check_re
  * it has ended. */
 bool nw_check_reader_step(struct nw_check_reader *reader);
 const char *nw_check_reader_phase(const struct nw_check_reader *reader); /* "reading PyTorch" */
-/* The last whole reading, one line of JSON: "topology", "simulated". Borrowed. */
+/* The last whole reading, one line of JSON: "topology". Borrowed. */
 const char *nw_check_reader_text(const struct nw_check_reader *reader);
 /* Phases that failed or did not end: sentences for "not-checked". */
 const struct nw_findings *nw_check_reader_findings(const struct nw_check_reader *reader);

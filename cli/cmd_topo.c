@@ -129,6 +129,10 @@ int nw_cmd_topo(int argc, char **argv)
     };
     nw_rc rc = nw_cli_parse(&cli, argc, argv, true);
 
+    if (rc == NW_OK && options.json && strcmp(options.format, "table") != 0 &&
+        strcmp(options.format, "json") != 0)
+        rc = nw_fail(NW_EUSAGE, "--json and --format %s contradict each other; give one of them",
+                     options.format);
     if (rc == NW_OK)
         rc = run(&options);
     return rc == NW_OK ? 0 : nw_cli_fail(rc);

@@ -37,12 +37,21 @@ static const char *place(const struct nw_letter_page *page, const char *source, 
     return nw_words_say(page->language, hidden, out, size);
 }
 
-/* What a table of Markdown would take for its own. */
+/* The text with a backslash before each of `marks`, which Markdown would take for its own. */
+static void put_escaped(FILE *stream, const char *text, const char *marks)
+{
+    for (; *text != '\0'; text++) {
+        if (strchr(marks, *text) != NULL)
+            fputc('\\', stream);
+        fputc(*text == '\n' ? ' ' : *text, stream);
+    }
+}
+
+/* A cell may have emphasis of our own. */
 static void put_cell(FILE *stream, const char *text)
 {
     fputs("| ", stream);
-    for (; *text != '\0'; text++)
-        fputs(*text == '|' ? "\\|" : *text == '\n' ? " " : (const char[]){*text, '\0'}, stream);
+    put_escaped(stream, text, "|<`");
     fputc(' ', stream);
 }
 
@@ -207,8 +216,11 @@ static const char *ask_of(const struct nw_audit_row *row)
 static void put_item(FILE *stream, const struct nw_letter_page *page, const char *name,
                      const char *value)
 {
-    if (value[0] != '\0' && strcmp(value, DASH) != 0)
-        fprintf(stream, "- %s%s%s\n", tr(page, name), tr(page, ": "), value);
+    if (value[0] == '\0' || strcmp(value, DASH) == 0)
+        return;
+    fprintf(stream, "- %s%s", tr(page, name), tr(page, ": "));
+    put_escaped(stream, value, "\\*<`");
+    fputc('\n', stream);
 }
 
 /* Advice to whoever rents, not to the vendor. */

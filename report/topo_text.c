@@ -388,6 +388,8 @@ static void print_summary(FILE *stream, const struct nw_topo *topo)
             topo->os);
     fprintf(stream, "source: %.90s%s\n", topo->source,
             (topo->sources & NW_SOURCE_JSON) != 0 ? " (saved)" : "");
+    if (nw_topo_number(topo, 0, NW_FACT_SIMULATED) > 0)
+        fputs("SIMULATED: the GPUs are those of a pretended machine\n", stream);
     print_size(stream, topo);
     if ((topo->gaps & NW_TOPO_NO_IO) != 0) {
         fputs("GPUs, NICs, disks: unknown, the source does not tell\n", stream);

@@ -35,6 +35,7 @@ static void machine_of_topo(const struct nw_topo *topo, const char *source,
     machine->thread_count = topo->pu_count;
     if (topo->memory_bytes > 0)
         machine->ram_bytes = (double)topo->memory_bytes;
+    machine->simulated = nw_topo_number(topo, 0, NW_FACT_SIMULATED) > 0;
     bool complete;
     const bool known = nw_machine_topo(machine, NW_NODE_GPU, &complete) != NULL;
     const double attached = nw_machine_number(machine, NW_FACT_GPUS_ATTACHED);
@@ -195,7 +196,7 @@ static nw_rc add_context_topologies(struct nw_audit_state *state, const struct n
         NW_TRY(nw_topo_from_json(item, source, &topo));
         owned[state->owned_count++] = topo;
         machine_of_topo(topo, source, &machine);
-        machine.simulated = context->simulated;
+        machine.simulated = machine.simulated || context->simulated;
         NW_TRY(add_machine(state, &machine));
     }
     return NW_OK;

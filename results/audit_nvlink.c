@@ -274,8 +274,8 @@ static void meet_by_links(const struct nw_nvlink *nvlink, struct nw_audit_row *r
     say_sum(nvlink, row);
     memcpy(sum, row->reason, sizeof sum);
     nw_audit_reason(row,
-                    "%.240s%sby the active links; no copy was measured: mpirun nodeworth bench "
-                    "--cases p2p",
+                    "%.240s%sby the active links; no large copy was measured: mpirun nodeworth "
+                    "bench --cases p2p",
                     sum, sum[0] != '\0' ? "; " : "");
 }
 

@@ -58,6 +58,16 @@ void nw_topo_clean(struct nw_topo *topo)
         node->pci_vendor = node->pci_vendor <= 0xffff ? node->pci_vendor : 0;
         node->pci_device = node->pci_device <= 0xffff ? node->pci_device : 0;
     }
+    /* In a file that somebody sent: codes that move the cursor of a terminal. */
+    for (size_t i = 0; i < topo->findings.count; i++) {
+        char *const fields[] = {topo->findings.items[i].code, topo->findings.items[i].where,
+                                topo->findings.items[i].text, topo->findings.items[i].remedy,
+                                topo->findings.items[i].effect};
+
+        for (size_t field = 0; field < sizeof fields / sizeof *fields; field++)
+            if (fields[field] != NULL)
+                nw_clean_text(fields[field]);
+    }
     for (size_t i = 0; i < topo->gid_count; i++) {
         nw_clean_text(topo->gids[i].gid);
         nw_clean_text(topo->gids[i].type);

@@ -63,6 +63,8 @@ enum { /* flags of a fact */
       NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS, "GPUs attached, as the driver counts")          \
     X(NW_FACT_KERNEL, "kernel_version", NW_FACT_TEXT, NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS, \
       "kernel")                                                                                    \
+    X(NW_FACT_SIMULATED, "simulated", NW_FACT_YES_NO, NW_FACT_OF_MACHINE,                          \
+      "a pretended machine: the driver is a double")                                               \
     /* the machine: GPUDirect and what stands in its way */                                        \
     X(NW_FACT_PEERMEM, "nvidia_peermem", NW_FACT_YES_NO,                                           \
       NW_FACT_OF_MACHINE | NW_FACT_EQUAL_ON_HOSTS, "nvidia_peermem loaded")                        \

@@ -247,6 +247,8 @@ static nw_rc set_machine(const struct live *live)
     const int version = nw_nvml_cuda_version(live->nvml);
     char text[32];
 
+    if (nw_nvml_simulated(live->nvml))
+        NW_TRY(nw_topo_set_number(live->topo, 0, NW_FACT_SIMULATED, 1, "nvml"));
     NW_TRY(nw_topo_set_text(live->topo, 0, NW_FACT_DRIVER, nw_nvml_driver_version(live->nvml),
                             "nvml"));
     NW_TRY(nw_topo_set_number(live->topo, 0, NW_FACT_GPUS_ATTACHED, live->count, "nvml"));

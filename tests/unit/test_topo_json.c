@@ -163,3 +163,24 @@ Test(topo_json, smallest_file_is_accepted)
     cr_expect_eq(topo->nodes[0].parent, -1);
     nw_topo_free(topo);
 }
+
+/* From a file that somebody sent: no codes that move the cursor, no second line. */
+Test(topo_json, findings_carry_no_control_characters)
+{
+    static const char text[] =
+        HEAD "\"nodes\": [" MACHINE "], \"links\": [], \"findings\": [{\"severity\": \"failure\", "
+             "\"code\": \"x\", \"where\": \"a\\u001b[31m\", \"text\": \"b\\u001b[2J\\nc\", "
+             "\"remedy\": \"d\\r\", \"effect\": \"e\\u007f\"}]}";
+    struct nw_topo *topo;
+
+    cr_assert_eq(nw_topo_read_data(text, sizeof text - 1, "m.json", &topo), NW_OK, "%s",
+                 nw_last_error()->text);
+    cr_assert_eq(topo->findings.count, 1);
+    const struct nw_finding *finding = &topo->findings.items[0];
+    const char *const texts[] = {finding->where, finding->text, finding->remedy, finding->effect};
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (const char *at = texts[i]; *at != '\0'; at++)
+            cr_expect((unsigned char)*at >= 0x20 && *at != 0x7f, "text %zu: %d", i, *at);
+    nw_topo_free(topo);
+}
