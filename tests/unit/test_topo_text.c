@@ -76,7 +76,7 @@ Test(topo_text, what_matters_is_said)
         {"hgx-8gpu-hwloc2.xml",
          "8 GPUs (8 × NVIDIA H100 80GB HBM3), 8 NICs, 1 disk|450 GB/s one way (18 links)|gpu7: "
          "mlx5_7 "
-         "(switch)|2 packages, 8 cores, 16 hardware threads, 2 NUMA nodes, 2 TiB|4 devices"},
+         "(PIX)|2 packages, 8 cores, 16 hardware threads, 2 NUMA nodes, 2 TiB|4 devices"},
         {"sandy-noio.xml", "unknown, the source does not tell|not in this file"},
         {"jetson-xavier.xml", "unknown, the source does not tell"},
         {"coral-ea-4xp100-hwloc1.xml", "no word on NVLink|unknown"},
