@@ -263,7 +263,7 @@ static void of_cpu(const struct nw_check_host *host, char *text)
         add(text, "%s of RAM", nw_format_bytes(bytes, topo->memory_bytes));
     if (!isnan(nw_topo_number(topo, 0, NW_FACT_SHM)))
         add(text, "/dev/shm %s",
-            nw_format_bytes(bytes, (uint64_t)nw_topo_number(topo, 0, NW_FACT_SHM)));
+            nw_format_bytes(bytes, (uint64_t)fmin(nw_topo_number(topo, 0, NW_FACT_SHM), 9e18)));
 }
 
 static void name_disk(const struct nw_topo *topo, int node, char name[160])

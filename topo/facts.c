@@ -49,6 +49,43 @@ const char *nw_topo_text(const struct nw_topo *topo, int node, nw_fact_id id)
     return fact != NULL && fact->text[0] != '\0' ? fact->text : NULL;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t length = strlen(text), tail = strlen(end);
+
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+bool nw_fact_is_possible(nw_fact_id id, double number)
+{
+    static const nw_fact_id small[] = {NW_FACT_PYTORCH_GPUS,
+                                       NW_FACT_GPUS_ATTACHED,
+                                       NW_FACT_LINK_GENERATION,
+                                       NW_FACT_LINK_MAX_GENERATION,
+                                       NW_FACT_DEVICE_MAX_GENERATION,
+                                       NW_FACT_LINK_LOADED,
+                                       NW_FACT_PEERS,
+                                       NW_FACT_CAPABILITY,
+                                       NW_FACT_GPU_INDEX,
+                                       NW_FACT_NVLINK_COUNT,
+                                       NW_FACT_NVLINK_INACTIVE_COUNT,
+                                       NW_FACT_GPU_NUMA_ID,
+                                       NW_FACT_CARD_PORT,
+                                       NW_FACT_WIDTH,
+                                       NW_FACT_LID};
+    /* 2^64 bytes are no limit; other numbers fit a whole number of 64 bits. */
+    const double most = ends_with(nw_fact_rows[id].key, "_bytes") ? 18446744073709551616.0 : 9e18;
+
+    if (!isfinite(number))
+        return false;
+    if (id == NW_FACT_TEMPERATURE)
+        return number > -300 && number < 1000;
+    for (size_t i = 0; i < sizeof small / sizeof *small; i++)
+        if (small[i] == id)
+            return number >= 0 && number <= 65535;
+    return number >= 0 && number <= most;
+}
+
 static nw_rc place(struct nw_topo *topo, int node, nw_fact_id id, const char *source,
                    struct nw_fact **fact_out)
 {
@@ -86,7 +123,7 @@ nw_rc nw_topo_set_number(struct nw_topo *topo, int node, nw_fact_id id, double n
 {
     struct nw_fact *fact;
 
-    if (!isfinite(number))
+    if (!nw_fact_is_possible(id, number))
         return NW_OK;
     NW_TRY(place(topo, node, id, source, &fact));
     fact->number = number;
@@ -106,13 +143,6 @@ nw_rc nw_topo_set_text(struct nw_topo *topo, int node, nw_fact_id id, const char
     NW_TRY(place(topo, node, id, source, &fact));
     memcpy(fact->text, squeezed, sizeof squeezed);
     return NW_OK;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t length = strlen(text), tail = strlen(end);
-
-    return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
 const char *nw_fact_value_text(const struct nw_fact *fact, char text[224])

@@ -143,6 +143,8 @@ static nw_rc get_fact(const json_t *object, const char *what, struct nw_topo *to
         return nw_topo_set_number(topo, node, (nw_fact_id)id, yes, source);
     default:
         NW_TRY(nw_json_get_real(object, what, "value", true, &number));
+        if (!nw_fact_is_possible((nw_fact_id)id, number))
+            return nw_fail(NW_EUSAGE, "%s: %s is %g, which no machine has", what, key, number);
         return nw_topo_set_number(topo, node, (nw_fact_id)id, number, source);
     }
 }

@@ -132,6 +132,13 @@ Test(topo_json, what_is_wrong_is_named)
          "links[0]|string|nvlink"},
         {HEAD "\"nodes\": [" MACHINE "], \"links\": [], \"findings\": [{\"severity\": \"bad\"}]}",
          "findings[0]|severity|bad|warning"},
+        {HEAD "\"nodes\": [" MACHINE
+              "], \"facts\": [{\"node\": 0, \"fact\": \"nvlink_active_count\", "
+              "\"value\": 2.6e10}], " TAIL,
+         "facts[0]|nvlink_active_count|no machine"},
+        {HEAD "\"nodes\": [" MACHINE "], \"facts\": [{\"node\": 0, \"fact\": \"power_w\", "
+              "\"value\": -3}], " TAIL,
+         "facts[0]|power_w|-3"},
         {"{\"schema\": 1, \"kind\": \"topology\", \"sources\": [\"guess\"]}",
          "sources|guess|hwloc"},
     };
