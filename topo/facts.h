@@ -328,8 +328,8 @@ struct nw_fact {
 /* Can the fact be this number on some machine? Numbers that others use as int, PCIe generations and
  * numbers of links, are 65535 at most. */
 bool nw_fact_is_possible(nw_fact_id id, double number);
-/* Set or replace. Texts are squeezed and cut to fit; an empty text and a number that is not possible
- * set nothing. */
+/* Set or replace. Texts are squeezed and cut to fit; an empty text and a number that is not
+ * possible set nothing. */
 nw_rc nw_topo_set_number(struct nw_topo *topo, int node, nw_fact_id id, double number,
                          const char *source);
 nw_rc nw_topo_set_text(struct nw_topo *topo, int node, nw_fact_id id, const char *text,
