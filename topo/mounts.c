@@ -443,6 +443,12 @@ nw_rc nw_place_of(const char *root, const struct nw_mounts *mounts, const char *
         for (size_t i = 0; i < mounts->count; i++)
             if ((uint64_t)mounts->items[i].id == status.stx_mnt_id)
                 mount = &mounts->items[i];
+    if (mount == NULL &&
+        root[0] == '\0') { /* in a chroot: its root is no mount, and what it is unknown */
+        snprintf(place.path, sizeof place.path, "%s", path);
+        *place_out = place;
+        return NW_OK;
+    }
     if (mount == NULL)
         return nw_fail(NW_EIO, "%s: none of the %zu mounts is above it", path, mounts->count);
     snprintf(place.path, sizeof place.path, "%s", path);
