@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "base/io.h"
 #include "topo/system_text.h"
@@ -430,6 +431,22 @@ static void find_device(const char *root, const struct nw_mount *mount, struct n
         describe_device(root, slash + 1, place);
 }
 
+/* By its magic number (linux/magic.h); "unknown" for others. */
+static const char *type_of(const char *path)
+{
+    static const struct {
+        unsigned long magic;
+        const char *type;
+    } types[] = {{0xef53, "ext4"},      {0x58465342, "xfs"},     {0x9123683e, "btrfs"},
+                 {0x01021994, "tmpfs"}, {0x794c7630, "overlay"}, {0x6969, "nfs"}};
+    struct statfs status;
+
+    for (size_t i = 0; statfs(path, &status) == 0 && i < sizeof types / sizeof *types; i++)
+        if (types[i].magic == ((unsigned long)status.f_type & 0xffffffff))
+            return types[i].type;
+    return "unknown";
+}
+
 nw_rc nw_place_of(const char *root, const struct nw_mounts *mounts, const char *path,
                   struct nw_place *place_out)
 {
@@ -443,9 +460,10 @@ nw_rc nw_place_of(const char *root, const struct nw_mounts *mounts, const char *
         for (size_t i = 0; i < mounts->count; i++)
             if ((uint64_t)mounts->items[i].id == status.stx_mnt_id)
                 mount = &mounts->items[i];
-    if (mount == NULL &&
-        root[0] == '\0') { /* in a chroot: its root is no mount, and what it is unknown */
+    if (mount == NULL && root[0] == '\0') { /* in a chroot: its root is no mount */
         snprintf(place.path, sizeof place.path, "%s", path);
+        snprintf(place.type, sizeof place.type, "%s", type_of(path));
+        place.shared = strcmp(place.type, "nfs") == 0;
         *place_out = place;
         return NW_OK;
     }
