@@ -4,7 +4,6 @@
  * topo.cc of NVIDIA/nccl. */
 #include "topo/read_nccl_xml.h"
 
-#include <libxml/xmlreader.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,13 +12,12 @@
 
 #include "base/units.h"
 #include "topo/nvml_api.h"
+#include "topo/xml.h"
 
 struct reading {
-    xmlTextReaderPtr xml;
+    struct nw_xml xml;
     struct nw_nccl_file *file;
     int element_at[NW_NCCL_MAX_DEPTH]; /* nearest known element at this depth; -1: none */
-    char error[256];                   /* first complaint of libxml2; "": none */
-    int error_line;
 };
 
 nw_rc nw_nccl_fail(const struct nw_nccl_file *file, const struct nw_nccl_element *element,
@@ -207,27 +205,19 @@ static nw_rc set_attribute(const struct reading *reading, struct nw_nccl_element
 
 static nw_rc read_attributes(struct reading *reading, struct nw_nccl_element *element)
 {
-    while (xmlTextReaderMoveToNextAttribute(reading->xml) == 1) {
-        const char *name = (const char *)xmlTextReaderConstName(reading->xml);
-        const char *value = (const char *)xmlTextReaderConstValue(reading->xml);
+    while (xmlTextReaderMoveToNextAttribute(reading->xml.reader) == 1) {
+        const char *name = (const char *)xmlTextReaderConstName(reading->xml.reader);
+        const char *value = (const char *)xmlTextReaderConstValue(reading->xml.reader);
 
         for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
             if (attributes[i].kind == element->kind && strcmp(attributes[i].name, name) == 0)
                 NW_TRY(set_attribute(reading, element, &attributes[i], value != NULL ? value : ""));
     }
-    xmlTextReaderMoveToElement(reading->xml);
+    xmlTextReaderMoveToElement(reading->xml.reader);
     return NW_OK;
 }
 
 /* --- elements --- */
-
-/* Of the element the reader stands on; the parser itself is some bytes ahead. */
-static int line_of(const struct reading *reading)
-{
-    const xmlNode *node = xmlTextReaderCurrentNode(reading->xml);
-
-    return node != NULL ? (int)xmlGetLineNo(node) : xmlTextReaderGetParserLineNumber(reading->xml);
-}
 
 enum { /* parents, as bits of nw_nccl_kind */
        IN_SYSTEM = 1 << NW_NCCL_SYSTEM,
@@ -271,7 +261,7 @@ static nw_rc add_element(struct reading *reading, nw_nccl_kind kind, int parent,
     }
     file->elements[file->count] = (struct nw_nccl_element){.kind = kind,
                                                            .parent = parent,
-                                                           .line = line_of(reading),
+                                                           .line = nw_xml_line(&reading->xml),
                                                            .node = -1,
                                                            .number = -1,
                                                            .capability = -1,
@@ -300,14 +290,14 @@ static nw_rc refuse_child(const struct reading *reading, const char *name)
  */
 static nw_rc read_element(struct reading *reading, int depth)
 {
-    const char *name = (const char *)xmlTextReaderConstName(reading->xml);
+    const char *name = (const char *)xmlTextReaderConstName(reading->xml.reader);
     const int parent = depth > 0 ? reading->element_at[depth - 1] : -1;
     struct nw_nccl_file *file = reading->file;
     int index = parent;
 
     if (depth >= NW_NCCL_MAX_DEPTH)
         return nw_fail(NW_EUSAGE, "%s:%d: nested deeper than %d elements", file->what,
-                       line_of(reading), (int)NW_NCCL_MAX_DEPTH);
+                       nw_xml_line(&reading->xml), (int)NW_NCCL_MAX_DEPTH);
     if (depth == 0) {
         NW_TRY(add_element(reading, NW_NCCL_SYSTEM, -1, &reading->element_at[0]));
         return NW_OK;
@@ -329,7 +319,7 @@ static nw_rc read_element(struct reading *reading, int depth)
 /* "`g5.48xlarge` platform type", as aws-ofi-nccl's templates say in a comment. */
 static void read_comment(struct reading *reading)
 {
-    const char *text = (const char *)xmlTextReaderConstValue(reading->xml);
+    const char *text = (const char *)xmlTextReaderConstValue(reading->xml.reader);
     const char *start = text != NULL ? strchr(text, '`') : NULL;
     size_t length;
 
@@ -341,34 +331,19 @@ static void read_comment(struct reading *reading)
                  start + 1);
 }
 
-static void keep_error(void *arg, xmlErrorPtr error)
-{
-    struct reading *reading = arg;
-
-    if (reading->error[0] != '\0' || error == NULL || error->message == NULL)
-        return;
-    snprintf(reading->error, sizeof reading->error, "%s", error->message);
-    reading->error[strcspn(reading->error, "\r\n")] = '\0';
-    reading->error_line = error->line;
-}
-
 static nw_rc read_all(struct reading *reading)
 {
     int state;
 
-    while ((state = xmlTextReaderRead(reading->xml)) == 1) {
-        const int type = xmlTextReaderNodeType(reading->xml);
+    while ((state = xmlTextReaderRead(reading->xml.reader)) == 1) {
+        const int type = xmlTextReaderNodeType(reading->xml.reader);
 
         if (type == XML_READER_TYPE_ELEMENT)
-            NW_TRY(read_element(reading, xmlTextReaderDepth(reading->xml)));
+            NW_TRY(read_element(reading, xmlTextReaderDepth(reading->xml.reader)));
         else if (type == XML_READER_TYPE_COMMENT)
             read_comment(reading);
     }
-    if (state != 0)
-        return nw_fail(NW_EUSAGE, "%s:%d: not well-formed XML: %s", reading->file->what,
-                       reading->error_line,
-                       reading->error[0] != '\0' ? reading->error : "the file ends too early");
-    return NW_OK;
+    return nw_xml_end(&reading->xml, state);
 }
 
 /* libxml2 words the missing end of a document in many ways. */
@@ -380,37 +355,18 @@ static bool is_cut(const char *data, size_t length)
            memmem(data, length, "<system/>", 9) == NULL;
 }
 
-/* Entities are how a small file becomes a large one; NCCL's own parser knows none. */
-static nw_rc check_bytes(const char *data, size_t length, const char *what)
-{
-    if (length > NW_TOPO_MAX_FILE_BYTES)
-        return nw_fail(NW_EUSAGE, "%s: larger than 32 MiB: no topology file is", what);
-    if (memchr(data, '\0', length) != NULL)
-        return nw_fail(NW_EUSAGE, "%s: holds NUL bytes; expected XML in UTF-8", what);
-    if (memmem(data, length, "<!ENTITY", 8) != NULL)
-        return nw_fail(NW_EUSAGE, "%s: declares XML entities; NCCL's topology files have none",
-                       what);
-    return NW_OK;
-}
-
 static nw_rc parse(const char *data, size_t length, struct nw_nccl_file *file)
 {
     struct reading reading = {.file = file};
     nw_rc rc;
 
-    NW_TRY(check_bytes(data, length, file->what));
-    /* No DTD is fetched, no entity substituted, no limit lifted (XML_PARSE_HUGE). */
-    reading.xml = xmlReaderForMemory(data, (int)length, NULL, NULL,
-                                     XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
-    if (reading.xml == NULL)
-        return nw_fail(NW_ENOMEM, "%s: cannot start the XML reader", file->what);
-    xmlTextReaderSetStructuredErrorHandler(reading.xml, keep_error, &reading);
+    NW_TRY(nw_xml_open(&reading.xml, data, length, file->what));
     rc = read_all(&reading);
-    xmlFreeTextReader(reading.xml);
-    if (rc == NW_EUSAGE && reading.error[0] != '\0' && is_cut(data, length))
+    nw_xml_close(&reading.xml);
+    if (rc == NW_EUSAGE && reading.xml.error[0] != '\0' && is_cut(data, length))
         rc = nw_fail(NW_EUSAGE,
                      "%s:%d: not well-formed XML: the file is cut off, </system> is missing",
-                     file->what, reading.error_line);
+                     file->what, reading.xml.error_line);
     return rc;
 }
 

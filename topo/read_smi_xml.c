@@ -1,46 +1,25 @@
-/* nvidia-smi -q -x: the same values as -q as XML, nvsmi_device_v4.dtd to v13.dtd. Read with
- * libxml2's streaming reader: no DTD is fetched, no entity substituted. */
-#include <libxml/xmlreader.h>
+/* nvidia-smi -q -x: the same values as -q as XML, nvsmi_device_v4.dtd to v13.dtd. */
 #include <stdio.h>
 #include <string.h>
 
 #include "topo/read.h"
 #include "topo/read_smi.h"
+#include "topo/xml.h"
 
 enum { MAX_DEPTH = 16, MAX_PATH_LENGTH = 512 };
 
 struct reading {
-    xmlTextReaderPtr xml;
+    struct nw_xml xml;
     struct nw_smi *smi;
     size_t length_at[MAX_DEPTH + 1]; /* of the path, down to the element at this depth */
     char path[MAX_PATH_LENGTH];      /* below <gpu>, or below the root */
     int ignored_depth;               /* inside an element that is not wanted; -1: in none */
     int gpu_depth;                   /* -1: in no <gpu> */
-    char error[256];                 /* first complaint of libxml2; "": none */
-    int error_line;
 };
 
 bool nw_is_smi_xml(const char *data, size_t length)
 {
     return nw_scan_has(data, length, 65536, "<nvidia_smi_log");
-}
-
-static void keep_error(void *arg, xmlErrorPtr error)
-{
-    struct reading *reading = arg;
-
-    if (reading->error[0] != '\0' || error == NULL || error->message == NULL)
-        return;
-    snprintf(reading->error, sizeof reading->error, "%s", error->message);
-    reading->error[strcspn(reading->error, "\r\n")] = '\0';
-    reading->error_line = error->line;
-}
-
-static int line_of(const struct reading *reading)
-{
-    const xmlNode *node = xmlTextReaderCurrentNode(reading->xml);
-
-    return node != NULL ? (int)xmlGetLineNo(node) : xmlTextReaderGetParserLineNumber(reading->xml);
 }
 
 /* Of MIG devices, processes and clocks one could set, nothing is taken; they have names of the
@@ -60,26 +39,26 @@ static bool is_unwanted(const char *name)
 static nw_rc open_gpu(struct reading *reading, int depth)
 {
     char id[40] = "";
-    xmlChar *value = xmlTextReaderGetAttribute(reading->xml, (const xmlChar *)"id");
+    xmlChar *value = xmlTextReaderGetAttribute(reading->xml.reader, (const xmlChar *)"id");
 
     if (value != NULL)
         snprintf(id, sizeof id, "%s", (const char *)value);
     xmlFree(value);
     if (id[0] != '\0' && !nw_smi_is_bus_id(id))
         return nw_fail(NW_EUSAGE, "%s:%d: <gpu id=\"%.40s\">: no PCI address", reading->smi->what,
-                       line_of(reading), id);
+                       nw_xml_line(&reading->xml), id);
     reading->gpu_depth = depth;
     return nw_smi_begin_gpu(reading->smi, id[0] != '\0' ? id : NULL);
 }
 
 static nw_rc open_element(struct reading *reading, int depth, bool empty)
 {
-    const char *name = (const char *)xmlTextReaderConstName(reading->xml);
+    const char *name = (const char *)xmlTextReaderConstName(reading->xml.reader);
     size_t used;
 
     if (depth > MAX_DEPTH)
         return nw_fail(NW_EUSAGE, "%s:%d: nested deeper than %d elements", reading->smi->what,
-                       line_of(reading), MAX_DEPTH);
+                       nw_xml_line(&reading->xml), MAX_DEPTH);
     if (depth == 0 && strcmp(name, "nvidia_smi_log") != 0)
         return nw_fail(NW_EUSAGE, "%s: the outermost element is <%.40s>; expected <nvidia_smi_log>",
                        reading->smi->what, name);
@@ -124,7 +103,7 @@ static nw_rc take_text(struct reading *reading, int depth)
     length = reading->length_at[depth - 1];
     memcpy(path, reading->path, length);
     path[length] = '\0';
-    snprintf(value, sizeof value, "%s", (const char *)xmlTextReaderConstValue(reading->xml));
+    snprintf(value, sizeof value, "%s", (const char *)xmlTextReaderConstValue(reading->xml.reader));
     for (char *at = value; *at != '\0'; at++)
         if (*at == '\n' || *at == '\r')
             *at = ' ';
@@ -133,10 +112,10 @@ static nw_rc take_text(struct reading *reading, int depth)
 
 static nw_rc take_node(struct reading *reading)
 {
-    const int depth = xmlTextReaderDepth(reading->xml);
-    const bool empty = xmlTextReaderIsEmptyElement(reading->xml) == 1;
+    const int depth = xmlTextReaderDepth(reading->xml.reader);
+    const bool empty = xmlTextReaderIsEmptyElement(reading->xml.reader) == 1;
 
-    switch (xmlTextReaderNodeType(reading->xml)) {
+    switch (xmlTextReaderNodeType(reading->xml.reader)) {
     case XML_READER_TYPE_ELEMENT:
         return open_element(reading, depth, empty);
     case XML_READER_TYPE_END_ELEMENT:
@@ -153,26 +132,12 @@ static nw_rc take_all(struct reading *reading)
 {
     int state;
 
-    while ((state = xmlTextReaderRead(reading->xml)) == 1)
+    while ((state = xmlTextReaderRead(reading->xml.reader)) == 1)
         NW_TRY(take_node(reading));
-    if (state != 0)
-        return nw_fail(NW_EUSAGE, "%s:%d: not well-formed XML, or cut off: %s", reading->smi->what,
-                       reading->error_line,
-                       reading->error[0] != '\0' ? reading->error : "the file ends too early");
+    NW_TRY(nw_xml_end(&reading->xml, state));
     if (nw_topo_count(reading->smi->topo, NW_NODE_GPU) == 0)
         return nw_fail(NW_EUSAGE, "%s: no <gpu> in this output of nvidia-smi -q -x",
                        reading->smi->what);
-    return NW_OK;
-}
-
-static nw_rc check_bytes(const char *data, size_t length, const char *what)
-{
-    if (length > NW_TOPO_MAX_FILE_BYTES)
-        return nw_fail(NW_EUSAGE, "%s: larger than 32 MiB: no output of nvidia-smi is", what);
-    if (memchr(data, '\0', length) != NULL)
-        return nw_fail(NW_EUSAGE, "%s: holds NUL bytes; expected XML in UTF-8", what);
-    if (memmem(data, length, "<!ENTITY", 8) != NULL)
-        return nw_fail(NW_EUSAGE, "%s: declares XML entities; nvidia-smi does not", what);
     return NW_OK;
 }
 
@@ -198,16 +163,12 @@ nw_rc nw_read_smi_xml(const char *data, size_t length, const char *what, struct 
     nw_rc rc;
 
     length -= (size_t)(start - data);
-    NW_TRY(check_bytes(start, length, what));
-    NW_TRY(nw_smi_open(&smi, what, "nvidia-smi -q -x"));
-    reading.xml = xmlReaderForMemory(start, (int)length, NULL, NULL,
-                                     XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
-    if (reading.xml == NULL) {
-        rc = nw_fail(NW_ENOMEM, "%s: cannot start the XML reader", what);
-    } else {
-        xmlTextReaderSetStructuredErrorHandler(reading.xml, keep_error, &reading);
+    NW_TRY(nw_xml_open(&reading.xml, start, length, what));
+    rc = nw_smi_open(&smi, what, "nvidia-smi -q -x");
+    if (rc == NW_OK) {
         rc = take_all(&reading);
-        xmlFreeTextReader(reading.xml);
+        rc = nw_smi_close(&smi, rc, topo_out);
     }
-    return nw_smi_close(&smi, rc, topo_out);
+    nw_xml_close(&reading.xml);
+    return rc;
 }

@@ -11,39 +11,18 @@
 
 #include "base/units.h"
 
-/* Of the element the reader stands on; the parser itself is some bytes ahead. */
-int nw_reading_line(const struct nw_reading *reading)
-{
-    const xmlNode *node = xmlTextReaderCurrentNode(reading->xml);
-
-    if (node != NULL && node->type == XML_ATTRIBUTE_NODE)
-        node = node->parent;
-    return node != NULL ? (int)xmlGetLineNo(node) : xmlTextReaderGetParserLineNumber(reading->xml);
-}
-
 nw_rc nw_reading_bad(const struct nw_reading *reading, const char *attribute, const char *value,
                      const char *expected)
 {
     return nw_fail(NW_EUSAGE, "%s:%d: %s=\"%.80s\" is not %s", reading->what,
-                   nw_reading_line(reading), attribute, value, expected);
-}
-
-static void keep_error(void *arg, xmlErrorPtr error)
-{
-    struct nw_reading *reading = arg;
-
-    if (reading->error[0] != '\0' || error == NULL || error->message == NULL)
-        return;
-    snprintf(reading->error, sizeof reading->error, "%s", error->message);
-    reading->error[strcspn(reading->error, "\r\n")] = '\0';
-    reading->error_line = error->line;
+                   nw_xml_line(&reading->xml), attribute, value, expected);
 }
 
 /* The value of one attribute of the current element into `text`; "" when it has none. */
 static const char *attribute_text(struct nw_reading *reading, const char *name, char *text,
                                   size_t size)
 {
-    xmlChar *value = xmlTextReaderGetAttribute(reading->xml, (const xmlChar *)name);
+    xmlChar *value = xmlTextReaderGetAttribute(reading->xml.reader, (const xmlChar *)name);
 
     snprintf(text, size, "%s", value != NULL ? (const char *)value : "");
     xmlFree(value);
@@ -58,16 +37,16 @@ static nw_rc read_object(struct nw_reading *reading, int depth)
 
     if (depth > 1 && parent < 0)
         return nw_fail(NW_EUSAGE, "%s:%d: an object inside an element that is none", reading->what,
-                       nw_reading_line(reading));
+                       nw_xml_line(&reading->xml));
     if (depth == 1 && reading->raw->count != 0)
         return nw_fail(NW_EUSAGE, "%s:%d: a second machine; one file holds one machine",
-                       reading->what, nw_reading_line(reading));
+                       reading->what, nw_xml_line(&reading->xml));
     NW_TRY(nw_raw_add(reading->raw, NW_RAW_OTHER, parent, &index));
     attribute_text(reading, "type", type, sizeof type); /* first: it says how to read the others */
     NW_TRY(nw_reading_type(type, &reading->raw->objects[index]));
     if (depth == 1 && reading->raw->objects[index].type != NW_RAW_MACHINE)
         return nw_fail(NW_EUSAGE, "%s:%d: the outermost object is \"%s\"; expected a Machine",
-                       reading->what, nw_reading_line(reading), type);
+                       reading->what, nw_xml_line(&reading->xml), type);
     NW_TRY(nw_reading_attributes(reading, index));
     reading->object_at[depth] = index;
     return NW_OK;
@@ -82,8 +61,8 @@ static nw_rc read_info(struct nw_reading *reading, int depth)
 
     if (index < 0)
         return NW_OK;
-    name = xmlTextReaderGetAttribute(reading->xml, (const xmlChar *)"name");
-    value = xmlTextReaderGetAttribute(reading->xml, (const xmlChar *)"value");
+    name = xmlTextReaderGetAttribute(reading->xml.reader, (const xmlChar *)"name");
+    value = xmlTextReaderGetAttribute(reading->xml.reader, (const xmlChar *)"value");
     if (name != NULL && value != NULL)
         rc = nw_raw_add_info(reading->raw, index, (const char *)name, (const char *)value);
     xmlFree(name);
@@ -138,7 +117,7 @@ static nw_rc keep_number(struct nw_reading *reading, const char *word)
 
 static nw_rc read_numbers(struct nw_reading *reading)
 {
-    const char *text = (const char *)xmlTextReaderConstValue(reading->xml);
+    const char *text = (const char *)xmlTextReaderConstValue(reading->xml.reader);
     char word[48];
     int used;
 
@@ -157,7 +136,7 @@ static nw_rc close_matrix(struct nw_reading *reading)
     if (reading->index_count != matrix->count ||
         reading->value_count != matrix->count * matrix->count)
         return nw_fail(NW_EUSAGE, "%s:%d: matrix %s of %zu objects has %zu indexes and %zu values",
-                       reading->what, nw_reading_line(reading), matrix->name, matrix->count,
+                       reading->what, nw_xml_line(&reading->xml), matrix->name, matrix->count,
                        reading->index_count, reading->value_count);
     for (size_t row = 0; row < matrix->count && reading->by_id; row++)
         for (size_t i = 0; i < reading->raw->count && matrix->objects[row] < 0; i++)
@@ -173,9 +152,7 @@ static nw_rc read_root(struct nw_reading *reading, const char *name)
     char version[16];
     int number;
 
-    if (strcmp(name, "graphs") == 0)
-        return nw_fail(NW_EUSAGE, "%s: this is an NCCL graph file; not read", reading->what);
-    if (strcmp(name, "topology") != 0 && strcmp(name, "system") != 0 && strcmp(name, "root") != 0)
+    if (strcmp(name, "topology") != 0 && strcmp(name, "root") != 0)
         return nw_fail(NW_EUSAGE,
                        "%s: the outermost element is <%.40s>; expected hwloc XML (<topology>, "
                        "versions 1 to 3) or a file of nodeworth topo --save",
@@ -191,16 +168,14 @@ static nw_rc read_root(struct nw_reading *reading, const char *name)
 
 static nw_rc read_element(struct nw_reading *reading, int depth)
 {
-    const char *name = (const char *)xmlTextReaderConstName(reading->xml);
+    const char *name = (const char *)xmlTextReaderConstName(reading->xml.reader);
 
     if (depth >= NW_XML_MAX_DEPTH)
         return nw_fail(NW_EUSAGE, "%s:%d: nested deeper than %d elements", reading->what,
-                       nw_reading_line(reading), (int)NW_XML_MAX_DEPTH);
+                       nw_xml_line(&reading->xml), (int)NW_XML_MAX_DEPTH);
     reading->object_at[depth] = -1;
     if (depth == 0)
         return read_root(reading, name);
-    if (reading->raw->count == 0 && (strcmp(name, "cpu") == 0 || strcmp(name, "gpu") == 0))
-        return nw_fail(NW_EUSAGE, "%s: this is an NCCL topology file; not read yet", reading->what);
     if (strcmp(name, "object") == 0)
         return read_object(reading, depth);
     if (strcmp(name, "info") == 0)
@@ -215,9 +190,9 @@ static nw_rc read_element(struct nw_reading *reading, int depth)
 
 static nw_rc read_node(struct nw_reading *reading)
 {
-    const int depth = xmlTextReaderDepth(reading->xml);
-    const int type = xmlTextReaderNodeType(reading->xml);
-    const int empty = xmlTextReaderIsEmptyElement(reading->xml);
+    const int depth = xmlTextReaderDepth(reading->xml.reader);
+    const int type = xmlTextReaderNodeType(reading->xml.reader);
+    const int empty = xmlTextReaderIsEmptyElement(reading->xml.reader);
 
     if (type == XML_READER_TYPE_ELEMENT) {
         NW_TRY(read_element(reading, depth));
@@ -238,28 +213,12 @@ static nw_rc read_all(struct nw_reading *reading)
 {
     int state;
 
-    while ((state = xmlTextReaderRead(reading->xml)) == 1)
+    while ((state = xmlTextReaderRead(reading->xml.reader)) == 1)
         NW_TRY(read_node(reading));
-    if (state != 0)
-        return nw_fail(NW_EUSAGE, "%s:%d: not well-formed XML: %s", reading->what,
-                       reading->error_line,
-                       reading->error[0] != '\0' ? reading->error : "the file ends too early");
+    NW_TRY(nw_xml_end(&reading->xml, state));
     if (reading->raw->count == 0)
         return nw_fail(NW_EUSAGE, "%s: XML without a Machine object; expected hwloc XML",
                        reading->what);
-    return NW_OK;
-}
-
-/* hwloc writes UTF-8 and declares no entities; a file that does is not one of its exports, and
- * entities are how a small file becomes a large one. */
-static nw_rc check_bytes(const char *data, size_t length, const char *what)
-{
-    if (length > NW_TOPO_MAX_FILE_BYTES)
-        return nw_fail(NW_EUSAGE, "%s: larger than 32 MiB: no topology export is", what);
-    if (memchr(data, '\0', length) != NULL)
-        return nw_fail(NW_EUSAGE, "%s: holds NUL bytes; expected XML in UTF-8", what);
-    if (memmem(data, length, "<!ENTITY", 8) != NULL)
-        return nw_fail(NW_EUSAGE, "%s: declares XML entities; hwloc XML has none", what);
     return NW_OK;
 }
 
@@ -268,15 +227,9 @@ nw_rc nw_raw_from_xml(const char *data, size_t length, const char *what, struct 
     struct nw_reading reading = {.raw = raw, .what = what};
     nw_rc rc;
 
-    NW_TRY(check_bytes(data, length, what));
-    /* No DTD is fetched, no entity substituted, no limit lifted (XML_PARSE_HUGE). */
-    reading.xml = xmlReaderForMemory(data, (int)length, NULL, NULL,
-                                     XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
-    if (reading.xml == NULL)
-        return nw_fail(NW_ENOMEM, "%s: cannot start the XML reader", what);
-    xmlTextReaderSetStructuredErrorHandler(reading.xml, keep_error, &reading);
+    NW_TRY(nw_xml_open(&reading.xml, data, length, what));
     rc = read_all(&reading);
-    xmlFreeTextReader(reading.xml);
+    nw_xml_close(&reading.xml);
     free(reading.ids);
     if (rc == NW_OK) {
         const char *version = nw_raw_info(raw, 0, "hwlocVersion");

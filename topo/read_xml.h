@@ -3,27 +3,23 @@
 #ifndef NW_TOPO_READ_XML_H
 #define NW_TOPO_READ_XML_H
 
-#include <libxml/xmlreader.h>
-
 #include "topo/read.h"
+#include "topo/xml.h"
 
 enum { NW_XML_MAX_DEPTH = 128 }; /* libxml2 itself stops at 256 */
 
 struct nw_reading {
-    xmlTextReaderPtr xml;
+    struct nw_xml xml;
     struct nw_raw *raw;
     const char *what;
     int object_at[NW_XML_MAX_DEPTH]; /* object opened at this depth, -1: another element */
     struct nw_raw_matrix *matrix;
     bool wanted_indexes, wanted_values; /* text that follows belongs to the matrix */
     size_t index_count, value_count;
-    bool by_id;      /* the matrix' indexes are gp_index; else os_index, which devices lack */
-    uint64_t *ids;   /* its indexes as written, count entries */
-    char error[256]; /* first complaint of libxml2; "": none */
-    int error_line;
+    bool by_id;    /* the matrix' indexes are gp_index; else os_index, which devices lack */
+    uint64_t *ids; /* its indexes as written, count entries */
 };
 
-int nw_reading_line(const struct nw_reading *reading);
 /* "FILE:LINE: attribute="value" is not <expected>" */
 nw_rc nw_reading_bad(const struct nw_reading *reading, const char *attribute, const char *value,
                      const char *expected);

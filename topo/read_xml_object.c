@@ -311,8 +311,8 @@ static const struct {
 
 static nw_rc read_attribute(struct nw_reading *reading, int index)
 {
-    const char *name = (const char *)xmlTextReaderConstName(reading->xml);
-    const char *value = (const char *)xmlTextReaderConstValue(reading->xml);
+    const char *name = (const char *)xmlTextReaderConstName(reading->xml.reader);
+    const char *value = (const char *)xmlTextReaderConstValue(reading->xml.reader);
 
     if (name == NULL || value == NULL)
         return NW_OK;
@@ -324,8 +324,8 @@ static nw_rc read_attribute(struct nw_reading *reading, int index)
 
 nw_rc nw_reading_attributes(struct nw_reading *reading, int index)
 {
-    while (xmlTextReaderMoveToNextAttribute(reading->xml) == 1)
+    while (xmlTextReaderMoveToNextAttribute(reading->xml.reader) == 1)
         NW_TRY(read_attribute(reading, index));
-    xmlTextReaderMoveToElement(reading->xml);
+    xmlTextReaderMoveToElement(reading->xml.reader);
     return NW_OK;
 }
