@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "topo/nvml_api.h" /* nw_pci_normalise */
+#include "topo/pci_address.h"
 
 struct nw_mark {
     struct cuda_dev *dev;

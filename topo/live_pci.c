@@ -13,6 +13,7 @@
 
 #include "base/units.h"
 #include "topo/link.h"
+#include "topo/pci_address.h"
 #include "topo/system.h"
 #include "topo/system_text.h"
 
@@ -103,23 +104,11 @@ static bool is_emulated(const char *device)
     return false;
 }
 
-static bool is_address(const char *text, size_t length)
-{
-    unsigned domain, bus, device, function;
-    char copy[16];
-    int used = 0;
-
-    if (length < 12 || length >= sizeof copy)
-        return false;
-    memcpy(copy, text, length);
-    copy[length] = '\0';
-    return sscanf(copy, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &used) == 4 &&
-           (size_t)used == length;
-}
-
 /* The PCI devices in a resolved path below /sys/devices, outermost first. */
 static void read_path(char *resolved, struct path *path)
 {
+    struct nw_pci_address address;
+
     path->count = 0;
     for (char *part = strchr(resolved, '/'); part != NULL && path->count < MAX_DEPTH;) {
         const size_t length = strcspn(part + 1, "/");
@@ -128,7 +117,8 @@ static void read_path(char *resolved, struct path *path)
 
         if (strncmp(part + 1, "pci", 3) == 0) /* "pci10000:e0": a root of its own (Intel VMD) */
             path->count = 0;
-        if (is_address(part + 1, length)) {
+        if (nw_pci_scan(part + 1, &address) == end && address.has_function &&
+            address.domain_digits >= 4) {
             struct device *device = &path->devices[path->count++];
 
             *end = '\0';

@@ -8,6 +8,7 @@
 
 #include "base/library.h"
 #include "topo/nvml_calls.h"
+#include "topo/pci_address.h"
 
 #define API(member)                                                                                \
     (offsetof(struct nw_nvml, api) + offsetof(__typeof__(((struct nw_nvml *)0)->api), member))
@@ -104,26 +105,6 @@ int nw_nvml_cuda_version(const struct nw_nvml *nvml)
 bool nw_nvml_simulated(const struct nw_nvml *nvml)
 {
     return nvml->simulated;
-}
-
-nw_rc nw_pci_normalise(const char *text, char pci_out[16])
-{
-    unsigned int domain = 0, bus, device, function;
-    int end = -1;
-    if (text[strspn(text, "0123456789abcdefABCDEF:.")] != '\0')
-        return nw_fail(NW_EUSAGE, "\"%s\" is no PCI address; accepted: 0000:17:00.0 or 17:00.0",
-                       text);
-    if (sscanf(text, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &end) < 4) {
-        domain = 0;
-        end = -1;
-        if (sscanf(text, "%2x:%2x.%1x%n", &bus, &device, &function, &end) < 3)
-            end = -1;
-    }
-    if (end < 0 || text[end] != '\0' || domain > 0xffff || device > 0x1f || function > 7)
-        return nw_fail(NW_EUSAGE, "\"%s\" is no PCI address; accepted: 0000:17:00.0 or 17:00.0",
-                       text);
-    snprintf(pci_out, 16, "%04x:%02x:%02x.%x", domain, bus, device, function);
-    return NW_OK;
 }
 
 nw_rc nw_nvml_find(struct nw_nvml *nvml, const char *pci, int *index_out)

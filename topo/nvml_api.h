@@ -108,7 +108,4 @@ int nw_nvml_reaches(struct nw_nvml *nvml, int a, int b);
 /* "power cap, heat"; "none" for 0. Always fits 160 bytes. */
 const char *nw_throttle_text(char text[160], uint64_t throttle);
 
-/* "00000000:17:00.0", "17:00.0" or "0000:17:00.0" as "0000:17:00.0"; NW_EUSAGE otherwise. */
-nw_rc nw_pci_normalise(const char *text, char pci_out[16]);
-
 #endif

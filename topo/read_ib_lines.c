@@ -7,7 +7,7 @@
 
 #include "base/units.h"
 #include "topo/classify.h"
-#include "topo/nvml_api.h" /* nw_pci_normalise */
+#include "topo/pci_address.h"
 #include "topo/scan.h"
 
 enum { MAX_WORDS = 40 };

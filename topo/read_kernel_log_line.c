@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/pci_address.h"
 #include "topo/read_kernel_log.h"
 
 /* --- devices --- */
@@ -84,25 +85,16 @@ void nw_log_free(struct nw_log *log)
 
 /* --- addresses --- */
 
-/* "0000:17:00.0", or without the function where `function` is not wanted, at the text's beginning.
- */
+/* "0000:17:00.0", or without the function where `function` is not wanted, at the text's beginning;
+ * always with its domain, as a time of day would be one without. */
 static bool parse_pci(const char *text, bool function, char pci[16])
 {
-    unsigned int domain, bus, slot, number = 0;
-    int end = -1;
+    struct nw_pci_address address;
 
-    if (!isxdigit((unsigned char)text[0]) ||
-        sscanf(text, "%8x:%2x:%2x%n", &domain, &bus, &slot, &end) != 3 || end < 10)
+    if (nw_pci_scan(text, &address) == NULL || address.domain_digits < 4 ||
+        address.domain > 0xffff || (function && !address.has_function))
         return false;
-    if (text[end] == '.') {
-        if (sscanf(text + end, ".%1x", &number) != 1)
-            return false;
-    } else if (function) {
-        return false;
-    }
-    if (domain > 0xffff || bus > 0xff || slot > 0x1f || number > 7)
-        return false;
-    snprintf(pci, 16, "%04x:%02x:%02x.%x", domain, bus, slot, number);
+    nw_pci_text(&address, pci);
     return true;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "topo/classify.h"
+#include "topo/pci_address.h"
 #include "topo/scan.h"
 
 /* --- the line that begins a device --- */
@@ -16,26 +17,19 @@
 /* "17:00.0 " or "0000:17:00.0 "; *end_out: behind it. */
 static bool parse_address(const char *line, struct nw_lspci_device *device, const char **end_out)
 {
-    unsigned int domain = 0, bus, slot, function;
-    int end = -1;
+    struct nw_pci_address address;
+    const char *end = nw_pci_scan(line, &address);
 
-    if (!isxdigit((unsigned char)line[0]))
-        return false;
-    if (sscanf(line, "%8x:%2x:%2x.%1x%n", &domain, &bus, &slot, &function, &end) < 4 || end < 0) {
-        domain = 0;
-        end = -1;
-        if (sscanf(line, "%2x:%2x.%1x%n", &bus, &slot, &function, &end) < 3 || end != 7)
-            return false;
-    }
     /* Domains beyond 16 bits are Intel's volume management devices: they have no place in the
      * address that everybody else uses. */
-    if (line[end] != ' ' || bus > 0xff || slot > 0x1f || function > 7 || domain > 0xffff)
+    if (end == NULL || *end != ' ' || !address.has_function || address.domain > 0xffff ||
+        end - line < (address.domain_digits > 0 ? 12 : 7))
         return false;
-    device->domain = domain;
-    device->bus = bus;
-    device->device = slot;
-    device->function = function;
-    *end_out = line + end + 1;
+    device->domain = address.domain;
+    device->bus = address.bus;
+    device->device = address.device;
+    device->function = address.function;
+    *end_out = end + 1;
     return true;
 }
 

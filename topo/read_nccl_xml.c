@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "topo/nvml_api.h"
+#include "topo/pci_address.h"
 #include "topo/xml.h"
 
 struct reading {

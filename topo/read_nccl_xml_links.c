@@ -11,7 +11,7 @@
 
 #include "topo/classify.h"
 #include "topo/link.h"
-#include "topo/nvml_api.h"
+#include "topo/pci_address.h"
 #include "topo/read_nccl_xml.h"
 
 enum {

@@ -12,6 +12,7 @@
 #include "topo/classify.h"
 #include "topo/link.h"
 #include "topo/nvml_api.h"
+#include "topo/pci_address.h"
 #include "topo/read.h"
 
 nw_rc nw_smi_open(struct nw_smi *smi, const char *what, const char *source)

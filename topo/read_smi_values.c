@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "topo/classify.h"
 #include "topo/nvml_api.h"
+#include "topo/pci_address.h"
 #include "topo/read.h"
 #include "topo/read_smi_rows.h"
 

@@ -12,7 +12,7 @@
 #include "topo/classify.h"
 #include "topo/link.h"
 #include "topo/live_rdma.h"
-#include "topo/nvml_api.h" /* nw_pci_normalise */
+#include "topo/pci_address.h"
 #include "topo/read.h"
 #include "topo/read_ib.h"
 
