@@ -92,26 +92,37 @@ static void fail_at(struct work *work, int error, uint64_t at)
     atomic_store(&work->stop, true);
 }
 
-static bool write_all(struct work *work, const uint8_t *data, size_t length, uint64_t at)
+/* All of it, as calls may do a part or be interrupted. Reading only fills `data`. */
+static bool transfer(struct work *work, bool writes, uint8_t *data, size_t length, uint64_t at)
 {
     const struct nw_disk_calls *calls = work->plan->calls;
     const int fd = work->plan->file->fd;
     size_t done = 0;
 
     while (done < length) {
-        const ssize_t some = (calls->write != NULL ? calls->write : pwrite)(
-            fd, data + done, length - done, (off_t)(at + done));
+        const off_t place = (off_t)(at + done);
+        const ssize_t some = writes ? (calls->write != NULL ? calls->write : pwrite)(
+                                          fd, data + done, length - done, place)
+                                    : (calls->read != NULL ? calls->read : pread)(
+                                          fd, data + done, length - done, place);
 
-        if (some > 0)
+        if (some > 0) {
             done += (size_t)some;
-        else if (some == 0 || errno != EINTR) {
+        } else if (some == 0 || errno != EINTR) {
             fail_at(work, some == 0 ? EIO : errno, at);
             return false;
         }
     }
+    return true;
+}
+
+static bool write_all(struct work *work, uint8_t *data, size_t length, uint64_t at)
+{
+    if (!transfer(work, true, data, length, at))
+        return false;
     atomic_fetch_add(&work->written, length);
     /* Through the page cache a write is only worth something when it has reached the disk. */
-    if (!work->plan->file->direct && fdatasync(fd) != 0) {
+    if (!work->plan->file->direct && fdatasync(work->plan->file->fd) != 0) {
         fail_at(work, errno, at);
         return false;
     }
@@ -120,23 +131,10 @@ static bool write_all(struct work *work, const uint8_t *data, size_t length, uin
 
 static bool read_all(struct work *work, uint8_t *data, size_t length, uint64_t at)
 {
-    const struct nw_disk_calls *calls = work->plan->calls;
-    const int fd = work->plan->file->fd;
-    size_t done = 0;
-
-    while (done < length) {
-        const ssize_t some = (calls->read != NULL ? calls->read : pread)(
-            fd, data + done, length - done, (off_t)(at + done));
-
-        if (some > 0)
-            done += (size_t)some;
-        else if (some == 0 || errno != EINTR) {
-            fail_at(work, some == 0 ? EIO : errno, at);
-            return false;
-        }
-    }
+    if (!transfer(work, false, data, length, at))
+        return false;
     if (!work->plan->file->direct)
-        (void)posix_fadvise(fd, (off_t)at, (off_t)length, POSIX_FADV_DONTNEED);
+        (void)posix_fadvise(work->plan->file->fd, (off_t)at, (off_t)length, POSIX_FADV_DONTNEED);
     return true;
 }
 

@@ -117,6 +117,5 @@ nw_rc nw_reach_tries_to_json(const struct nw_reach_try *tries, size_t count, jso
 nw_rc nw_reach_tries_from_json(const json_t *array, const char *what,
                                const struct nw_reach_end *ends, size_t end_count,
                                struct nw_reach_try **tries_out, size_t *count_out);
-const char *nw_reach_state_key(nw_reach_state state);
 
 #endif

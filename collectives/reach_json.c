@@ -11,11 +11,6 @@ static const char *const keys[] = {
 #undef X
 };
 
-const char *nw_reach_state_key(nw_reach_state state)
-{
-    return keys[state];
-}
-
 static nw_rc address_to_json(const struct nw_reach_address *address, json_t **json_out)
 {
     json_t *json = json_object();

@@ -44,20 +44,6 @@ static int way_of(const struct nw_finding *finding)
     return -1;
 }
 
-nw_loss_path nw_finding_loss_path(const struct nw_finding *finding, bool gpus_meet_over_pcie)
-{
-    switch (way_of(finding)) {
-    case BY_NVLINK:
-        return NW_LOSS_INTRA;
-    case BY_PCIE:
-        return gpus_meet_over_pcie ? NW_LOSS_INTRA : NW_LOSS_INTER;
-    case BY_NETWORK:
-        return NW_LOSS_INTER;
-    default:
-        return NW_LOSS_NONE;
-    }
-}
-
 /* Of "node1 mlx5_0, mlx5_1, node2 mlx5_0": the most devices of one host (lost_bytes_per_s is of
  * one). */
 static int most_devices(const char *where)

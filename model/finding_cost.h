@@ -14,13 +14,6 @@
 #include "model/request.h"
 #include "topo/topo.h"
 
-/* Where a finding's loss lies. */
-typedef enum {
-    NW_LOSS_NONE,  /* on no path of the step */
-    NW_LOSS_INTRA, /* what a GPU moves to the others of its node */
-    NW_LOSS_INTER, /* what a node moves to the others */
-} nw_loss_path;
-
 struct nw_finding_cost_input {
     const struct nw_model_request *request; /* the job; bandwidths that it gives come first */
     struct nw_topo *const *hosts;           /* one each; NULL entries: not read */
@@ -41,6 +34,5 @@ struct nw_finding_costs {
 /* Sets step_ns of the findings that it can say it of. NW_EUSAGE: the job cannot be read. */
 nw_rc nw_finding_costs(const struct nw_finding_cost_input *input, struct nw_findings *findings,
                        struct nw_finding_costs *costs_out);
-nw_loss_path nw_finding_loss_path(const struct nw_finding *finding, bool gpus_meet_over_pcie);
 
 #endif

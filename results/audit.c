@@ -25,6 +25,27 @@ const char *nw_audit_verdict_text(nw_audit_verdict verdict)
     return verdict_rows[verdict].text;
 }
 
+struct nw_audit_row nw_audit_row_of(const char *area, const char *key, const char *claim,
+                                    nw_audit_unit unit, int quote_line)
+{
+    return (struct nw_audit_row){
+        .area = area,
+        .key = key,
+        .claim = claim,
+        .unit = unit,
+        .quoted = NAN,
+        .part = 1,
+        .ceiling = NAN,
+        .expected_low = NAN,
+        .expected_high = NAN,
+        .measured = NAN,
+        .measured_low = NAN,
+        .measured_high = NAN,
+        .verdict = NW_AUDIT_NOT_MEASURED,
+        .quote_line = quote_line,
+    };
+}
+
 static nw_rc judge_all(const struct nw_audit_state *state, struct nw_audit *audit)
 {
     for (size_t i = 0; i < nw_claim_count; i++) {
@@ -37,22 +58,7 @@ static nw_rc judge_all(const struct nw_audit_state *state, struct nw_audit *audi
             continue;
         struct nw_audit_row *row = &audit->rows[audit->row_count++];
 
-        *row = (struct nw_audit_row){
-            .area = claim->area,
-            .key = claim->key,
-            .claim = claim->claim,
-            .unit = claim->unit,
-            .quoted = NAN,
-            .part = 1,
-            .ceiling = NAN,
-            .expected_low = NAN,
-            .expected_high = NAN,
-            .measured = NAN,
-            .measured_low = NAN,
-            .measured_high = NAN,
-            .verdict = NW_AUDIT_NOT_MEASURED,
-            .quote_line = line,
-        };
+        *row = nw_audit_row_of(claim->area, claim->key, claim->claim, claim->unit, line);
         claim->quote(state->quote, row);
         NW_TRY(claim->judge != NULL
                    ? claim->judge(state, row)

@@ -68,23 +68,11 @@ static nw_rc judge_prices(const struct nw_quote *quote, const struct price *pric
 {
     char text[32];
 
-    *row = (struct nw_audit_row){
-        .area = "Price",
-        .key = "price",
-        .claim = "Prices agree",
-        .unit = NW_AUDIT_PRICE,
-        .quoted = prices[count - 1].node_hour,
-        .part = 1,
-        .ceiling = NAN,
-        .expected_low = NAN,
-        .expected_high = NAN,
-        .measured = NAN,
-        .measured_low = NAN,
-        .measured_high = NAN,
-        .verdict = NW_AUDIT_MET,
-        .quote_line = nw_quote_line(quote, "price", prices[count - 1].key),
-        .arithmetic = true,
-    };
+    *row = nw_audit_row_of("Price", "price", "Prices agree", NW_AUDIT_PRICE,
+                           nw_quote_line(quote, "price", prices[count - 1].key));
+    row->quoted = prices[count - 1].node_hour;
+    row->verdict = NW_AUDIT_MET;
+    row->arithmetic = true;
     snprintf(row->quoted_text, sizeof row->quoted_text, "%zu prices", count);
     snprintf(row->measured_text, sizeof row->measured_text, "%s %s a node-hour",
              money(text, row->quoted), quote->currency);

@@ -110,6 +110,10 @@ const char *nw_audit_gpu_model(const struct nw_audit_state *state);
 /* GPUs per node: as found, else as quoted; 0: unknown. */
 int nw_audit_gpus_per_node(const struct nw_audit_state *state);
 
+/* Nothing known yet: numbers NAN, not measured. */
+struct nw_audit_row nw_audit_row_of(const char *area, const char *key, const char *claim,
+                                    nw_audit_unit unit, int quote_line);
+
 /* What one machine says to a claim. */
 struct nw_opinion {
     nw_audit_verdict verdict; /* NOT_MEASURED: nothing */

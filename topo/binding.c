@@ -9,24 +9,9 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "base/units.h"
+#include "topo/system_text.h"
 
 #define LIST_BYTES 8192
-
-static bool read_text(const char *sys, const char *path, char text[LIST_BYTES])
-{
-    char whole[512], *data;
-    size_t length;
-
-    snprintf(whole, sizeof whole, "%.200s/%.200s", sys, path);
-    if (nw_file_read(whole, LIST_BYTES - 1, &data, &length) != NW_OK) {
-        nw_clear_error();
-        return false;
-    }
-    data[strcspn(data, "\n")] = '\0';
-    snprintf(text, LIST_BYTES, "%s", data);
-    free(data);
-    return true;
-}
 
 /* "0-3,8" as bits; false: no such list. */
 static bool parse_list(const char *list, uint64_t bits[NW_PLACE_CPUS / 64])
@@ -78,7 +63,7 @@ static int core_of(const char *sys, int cpu)
     uint64_t first = (uint64_t)cpu;
 
     snprintf(path, sizeof path, "devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
-    if (!read_text(sys, path, text))
+    if (!nw_system_text(text, sizeof text, "%s/%s", sys, path))
         return cpu;
     text[strcspn(text, ",-")] = '\0';
     if (nw_parse_u64(text, 0, NW_PLACE_CPUS - 1, &first) != NW_OK)
@@ -94,7 +79,7 @@ static void find_numas(const char *sys, const uint64_t cpus[NW_PLACE_CPUS / 64],
         char path[96], text[LIST_BYTES];
 
         snprintf(path, sizeof path, "devices/system/node/node%d/cpulist", numa);
-        if (!read_text(sys, path, text) || !parse_list(text, own))
+        if (!nw_system_text(text, sizeof text, "%s/%s", sys, path) || !parse_list(text, own))
             continue;
         for (size_t i = 0; i < NW_PLACE_CPUS / 64; i++)
             if (own[i] & cpus[i])
@@ -107,7 +92,8 @@ static int count_cores(const char *sys)
     uint64_t online[NW_PLACE_CPUS / 64], cores[NW_PLACE_CPUS / 64] = {0};
     char text[LIST_BYTES];
 
-    if (!read_text(sys, "devices/system/cpu/online", text) || !parse_list(text, online))
+    if (!nw_system_text(text, sizeof text, "%s/devices/system/cpu/online", sys) ||
+        !parse_list(text, online))
         return 0;
     for (int cpu = 0; cpu < NW_PLACE_CPUS; cpu++)
         if (has(online, cpu)) {

@@ -6,41 +6,15 @@
 #include "base/units.h"
 #include "topo/topo.h"
 
-static const struct {
-    const char *name, *title;
-} classes[] = {
-#define X(class_id, name_text, title_text) [class_id] = {name_text, title_text},
+static const char *const names[] = {
+#define X(class_id, name_text) [class_id] = name_text,
     NW_CLASS_MAP(X)
 #undef X
 };
 
 const char *nw_class_name(nw_class class_id)
 {
-    return (unsigned)class_id < NW_CLASS_COUNT ? classes[class_id].name : "?";
-}
-
-const char *nw_class_title(nw_class class_id)
-{
-    return (unsigned)class_id < NW_CLASS_COUNT ? classes[class_id].title : "unknown";
-}
-
-nw_class nw_class_parse(const char *text, int *nvlinks_out)
-{
-    uint64_t nvlinks;
-
-    *nvlinks_out = 0;
-    if (strncmp(text, "NV", 2) == 0 && text[2] != '\0') {
-        if (nw_parse_u64(text + 2, 1, 1000, &nvlinks) != NW_OK) {
-            nw_clear_error();
-            return NW_CLASS_UNKNOWN;
-        }
-        *nvlinks_out = (int)nvlinks;
-        return NW_CLASS_NV;
-    }
-    for (int i = NW_CLASS_SELF; i < NW_CLASS_COUNT; i++)
-        if (i != NW_CLASS_NV && strcmp(classes[i].name, text) == 0)
-            return (nw_class)i;
-    return NW_CLASS_UNKNOWN;
+    return (unsigned)class_id < NW_CLASS_COUNT ? names[class_id] : "?";
 }
 
 /* Grows `*list` of elements of `size` bytes by one. */

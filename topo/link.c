@@ -112,11 +112,6 @@ double nw_xgmi_bytes_per_s(const char *model)
     return NAN;
 }
 
-double nw_c2c_bytes_per_s(void)
-{
-    return 450e9; /* NVIDIA Grace Hopper and GB200 product pages: 900 GB/s, both ways summed */
-}
-
 struct nw_socket_link nw_socket_link(const char *cpu)
 {
     /* One way: what one link carries at best times the most links that a socket has; boards may

@@ -20,8 +20,6 @@ double nw_nvlink_bytes_per_s(int generation);
 double nw_nvlink_bytes_per_s_of(const char *model, double capability);
 /* One XGMI link between AMD GPUs, one way, by the GPU's name. NAN: unknown. */
 double nw_xgmi_bytes_per_s(const char *model);
-/* NVLink-C2C between a Grace CPU and a GPU, all its lanes, one way. */
-double nw_c2c_bytes_per_s(void);
 /* What joins two sockets, by the CPU's name or "GenuineIntel family 6 model 143". */
 struct nw_socket_link {
     int link_count;     /* at most, of one socket; boards may use fewer; 0: unknown */

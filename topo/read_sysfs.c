@@ -5,45 +5,13 @@
 #include "topo/read.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/units.h"
-
-/* The first `size - 1` bytes of a file, blanks at the end cut off. */
-static bool read_text(char *text, size_t size, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static bool read_text(char *text, size_t size, const char *format, ...)
-{
-    char path[PATH_MAX];
-    va_list arguments;
-    ssize_t length;
-    int fd, needed;
-
-    va_start(arguments, format);
-    needed = vsnprintf(path, sizeof path, format, arguments);
-    va_end(arguments);
-    text[0] = '\0';
-    if (needed < 0 || (size_t)needed >= sizeof path)
-        return false;
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return false;
-    length = read(fd, text, size - 1);
-    close(fd);
-    if (length < 0)
-        length = 0;
-    while (length > 0 && strchr(" \t\r\n", text[length - 1]) != NULL)
-        length--;
-    text[length] = '\0';
-    return length > 0;
-}
+#include "topo/system_text.h"
 
 /* --- devices that hwloc left out --- */
 
@@ -90,9 +58,9 @@ static nw_rc add_osdev(const struct nw_sysfs *sysfs, const char *folder, const c
     snprintf(raw->objects[index].name, sizeof raw->objects[index].name, "%.63s", name);
     if (osdev != NW_OSDEV_BLOCK)
         return NW_OK;
-    if (read_text(text, sizeof text, "%s/%s/%s/device/model", sysfs->sys, folder, name))
+    if (nw_system_text(text, sizeof text, "%s/%s/%s/device/model", sysfs->sys, folder, name))
         NW_TRY(nw_raw_add_info(raw, index, "Model", text));
-    if (read_text(text, sizeof text, "%s/%s/%s/size", sysfs->sys, folder, name) &&
+    if (nw_system_text(text, sizeof text, "%s/%s/%s/size", sysfs->sys, folder, name) &&
         nw_parse_u64(text, 0, UINT64_MAX >> 10, &sectors) == NW_OK) { /* of 512 bytes, always */
         snprintf(kib, sizeof kib, "%llu", (unsigned long long)(sectors / 2));
         NW_TRY(nw_raw_add_info(raw, index, "Size", kib));
@@ -145,11 +113,11 @@ static void read_network(const struct nw_sysfs *sysfs, const char *name, struct 
     char state[32], speed[32];
     double megabits_per_s = 0;
 
-    if (!read_text(state, sizeof state, "%s/class/net/%s/operstate", sysfs->sys, name))
+    if (!nw_system_text(state, sizeof state, "%s/class/net/%s/operstate", sysfs->sys, name))
         return;
     if (strcmp(state, "up") != 0 && strcmp(state, "down") != 0)
         return; /* "unknown", "dormant", …: no statement */
-    if (read_text(speed, sizeof speed, "%s/class/net/%s/speed", sysfs->sys, name) &&
+    if (nw_system_text(speed, sizeof speed, "%s/class/net/%s/speed", sysfs->sys, name) &&
         nw_parse_double(speed, 1, 1e8, &megabits_per_s) != NW_OK)
         megabits_per_s = 0; /* -1: the driver does not say */
     add_port(ports, strcmp(state, "up") == 0, megabits_per_s * 1e6);
@@ -163,13 +131,13 @@ static void read_rdma_fabric(const struct nw_sysfs *sysfs, const char *name,
     if (strcmp(node->fabric, "cxi") == 0 || strcmp(node->fabric, "efa") == 0 ||
         strcmp(node->fabric, "omnipath") == 0)
         return;
-    if (read_text(text, sizeof text, "%s/class/infiniband/%s/node_type", sysfs->sys, name) &&
+    if (nw_system_text(text, sizeof text, "%s/class/infiniband/%s/node_type", sysfs->sys, name) &&
         strstr(text, "RNIC") != NULL) {
         snprintf(node->fabric, sizeof node->fabric, "iwarp");
         return;
     }
-    if (!read_text(text, sizeof text, "%s/class/infiniband/%s/ports/%d/link_layer", sysfs->sys,
-                   name, port))
+    if (!nw_system_text(text, sizeof text, "%s/class/infiniband/%s/ports/%d/link_layer", sysfs->sys,
+                        name, port))
         return;
     if (strcmp(text, "InfiniBand") == 0)
         snprintf(node->fabric, sizeof node->fabric, "infiniband");
@@ -184,12 +152,12 @@ static void read_rdma(const struct nw_sysfs *sysfs, const char *name, struct nw_
         char state[32], rate[64];
         double gigabits_per_s = 0;
 
-        if (!read_text(state, sizeof state, "%s/class/infiniband/%s/ports/%d/state", sysfs->sys,
-                       name, port))
+        if (!nw_system_text(state, sizeof state, "%s/class/infiniband/%s/ports/%d/state",
+                            sysfs->sys, name, port))
             break;
         /* "200 Gb/sec (4X HDR)"; a port that is down still shows a rate, of nothing. */
-        if (read_text(rate, sizeof rate, "%s/class/infiniband/%s/ports/%d/rate", sysfs->sys, name,
-                      port) &&
+        if (nw_system_text(rate, sizeof rate, "%s/class/infiniband/%s/ports/%d/rate", sysfs->sys,
+                           name, port) &&
             (sscanf(rate, "%lf Gb/sec", &gigabits_per_s) != 1 ||
              !(gigabits_per_s > 0 && gigabits_per_s < 1e5)))
             gigabits_per_s = 0;
@@ -223,16 +191,16 @@ static void annotate_gpu(const struct nw_sysfs *sysfs, struct nw_topo_node *node
     const char *model;
     uint64_t bytes;
 
-    if (read_text(text, sizeof text, "%s/driver/nvidia/gpus/%s/information", sysfs->proc,
-                  node->pci) &&
+    if (nw_system_text(text, sizeof text, "%s/driver/nvidia/gpus/%s/information", sysfs->proc,
+                       node->pci) &&
         (model = strstr(text, "Model:")) != NULL) {
         model += strlen("Model:");
         model += strspn(model, " \t");
         snprintf(node->model, sizeof node->model, "%.*s", (int)strcspn(model, "\n"), model);
     }
     if (node->memory_bytes == 0 &&
-        read_text(text, sizeof text, "%s/bus/pci/devices/%s/mem_info_vram_total", sysfs->sys,
-                  node->pci) &&
+        nw_system_text(text, sizeof text, "%s/bus/pci/devices/%s/mem_info_vram_total", sysfs->sys,
+                       node->pci) &&
         nw_parse_u64(text, 1, UINT64_MAX >> 8, &bytes) == NW_OK)
         node->memory_bytes = bytes;
 }
@@ -247,7 +215,7 @@ static void annotate_memory(const struct nw_sysfs *sysfs, struct nw_topo *topo)
     for (size_t i = 0; i < topo->node_count; i++)
         if (topo->nodes[i].kind == NW_NODE_NUMA && topo->nodes[i].model[0] != '\0')
             return;
-    if (!read_text(text, sizeof text, "%s/meminfo", sysfs->proc) ||
+    if (!nw_system_text(text, sizeof text, "%s/meminfo", sysfs->proc) ||
         sscanf(text, "MemTotal: %16llu kB", &kib) != 1 || kib > UINT64_MAX >> 11 ||
         kib * 1024 <= topo->memory_bytes)
         return;

@@ -158,12 +158,6 @@ bool nw_scan_next(struct nw_scan *text)
     return true;
 }
 
-void nw_scan_back(struct nw_scan *text, size_t start, int number)
-{
-    text->at = start;
-    text->number = number - 1;
-}
-
 /* --- one line --- */
 
 static bool is_blank(char letter)

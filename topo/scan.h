@@ -47,8 +47,6 @@ void nw_scan_close(struct nw_scan *text); /* frees the line; may be called twice
 /* The next line into text->line; false at the end or on a failure (text->rc). Ends of lines are LF,
  * CR LF and CR. */
 bool nw_scan_next(struct nw_scan *text);
-/* Back to a line's beginning: `start` and `number` as noted at it; nw_scan_next gives it again. */
-void nw_scan_back(struct nw_scan *text, size_t start, int number);
 /* NW_EUSAGE "FILE:LINE: …" of the current line. */
 nw_rc nw_scan_fail(const struct nw_scan *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

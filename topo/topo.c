@@ -86,11 +86,6 @@ const char *nw_path_key(nw_path path)
     return (unsigned)path < NW_PATH_COUNT ? paths[path].key : "";
 }
 
-const char *nw_path_title(nw_path path)
-{
-    return (unsigned)path < NW_PATH_COUNT ? paths[path].title : "";
-}
-
 static bool is_between(const struct nw_topo_link *link, nw_link_kind kind, int a, int b)
 {
     return link->kind == kind && ((link->a == a && link->b == b) || (link->a == b && link->b == a));

@@ -94,20 +94,22 @@ struct nw_topo_link { /* beyond the tree: NVLink and the like; one way */
                                  nw_topo_add_link */
 };
 
-/* How two devices are joined, nearest first, in the field's names (nvidia-smi topo -m).
- * X(enumerator, name, title for people) */
+/* How two devices are joined, nearest first, in the field's names (nvidia-smi topo -m): SELF the
+ * same device, PIX at most one PCIe bridge, PXB several and no host bridge, PHB one host bridge,
+ * NODE several host bridges of one NUMA node, SYS across NUMA nodes.
+ * X(enumerator, name) */
 #define NW_CLASS_MAP(X)                                                                            \
-    X(NW_CLASS_UNKNOWN, "?", "unknown")                                                            \
-    X(NW_CLASS_SELF, "X", "the same device")                                                       \
-    X(NW_CLASS_NV, "NV", "NVLink")                                                                 \
-    X(NW_CLASS_PIX, "PIX", "at most one PCIe bridge")                                              \
-    X(NW_CLASS_PXB, "PXB", "several PCIe bridges, no host bridge")                                 \
-    X(NW_CLASS_PHB, "PHB", "one PCIe host bridge")                                                 \
-    X(NW_CLASS_NODE, "NODE", "several host bridges of one NUMA node")                              \
-    X(NW_CLASS_SYS, "SYS", "across NUMA nodes")
+    X(NW_CLASS_UNKNOWN, "?")                                                                       \
+    X(NW_CLASS_SELF, "X")                                                                          \
+    X(NW_CLASS_NV, "NV")                                                                           \
+    X(NW_CLASS_PIX, "PIX")                                                                         \
+    X(NW_CLASS_PXB, "PXB")                                                                         \
+    X(NW_CLASS_PHB, "PHB")                                                                         \
+    X(NW_CLASS_NODE, "NODE")                                                                       \
+    X(NW_CLASS_SYS, "SYS")
 
 typedef enum {
-#define X(class_id, name, title) class_id,
+#define X(class_id, name) class_id,
     NW_CLASS_MAP(X)
 #undef X
         NW_CLASS_COUNT
@@ -242,16 +244,12 @@ typedef enum {
 } nw_path;
 nw_path nw_topo_path(const struct nw_topo *topo, int a, int b);
 const char *nw_path_key(nw_path path);
-const char *nw_path_title(nw_path path);
 /* The class of a pair in nvidia-smi's sense: what a tool stated, else NVLink where a link is known,
  * else from the tree. `nvlinks_out` (may be NULL): links in the bundle, 0 unknown or none. */
 nw_class nw_topo_class(const struct nw_topo *topo, int a, int b, int *nvlinks_out);
 /* The same over PCIe alone, from the tree alone: UNKNOWN where the tree has no PCI bridges. */
 nw_class nw_topo_class_of_tree(const struct nw_topo *topo, int a, int b);
-const char *nw_class_name(nw_class class_id);  /* "PIX" */
-const char *nw_class_title(nw_class class_id); /* "at most one PCIe bridge" */
-/* "PIX", "NODE", "NV12" (12 to *nvlinks_out), "X"; UNKNOWN for anything else. */
-nw_class nw_class_parse(const char *text, int *nvlinks_out);
+const char *nw_class_name(nw_class class_id); /* "PIX" */
 nw_rc nw_topo_state(struct nw_topo *topo, int a, int b, nw_class class_id, int nvlinks);
 nw_rc nw_topo_add_gid(struct nw_topo *topo, const struct nw_topo_gid *gid);
 nw_rc nw_topo_add_link(struct nw_topo *topo, const struct nw_topo_link *link);
