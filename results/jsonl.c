@@ -309,6 +309,11 @@ static nw_rc read_line(const struct reader *reader, const char *line, size_t len
         return NW_OK;
     json_t *json = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
 
+    if (json == NULL && reader->line == 1 && line[0] == '{' && is_blank(line + 1, length - 1))
+        return nw_fail(NW_EUSAGE,
+                       "%s: a JSON document over several lines; a results file has one object a "
+                       "line. The topology of a machine is none: audit takes it with --topo",
+                       reader->path);
     if (json == NULL)
         return whole ? nw_fail(NW_EUSAGE, "%s: not valid JSON at column %d: %s", what, error.column,
                                error.text)

@@ -201,7 +201,7 @@ nw_rc nw_topo_write_dot(const struct nw_topo *topo, FILE *stream)
     count_children(&drawing);
     fputs("graph topology {\nrankdir=LR;\nlabel=\"", stream);
     print_quoted(stream, topo->host[0] != '\0' ? topo->host : "machine");
-    fputs("\";\n", stream);
+    fputs(nw_topo_number(topo, 0, NW_FACT_SIMULATED) > 0 ? " (SIMULATED)\";\n" : "\";\n", stream);
     print_clusters(&drawing);
     print_tree_edges(&drawing);
     print_switched(&drawing, switched);

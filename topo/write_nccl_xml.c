@@ -460,6 +460,8 @@ static nw_rc write_all(struct writing *writing)
     const struct nw_topo *topo = writing->topo;
 
     fputs("<system version=\"1\">\n", writing->stream);
+    if (nw_topo_number(topo, 0, NW_FACT_SIMULATED) > 0)
+        fputs("  <!-- SIMULATED: the GPUs are those of a pretended machine -->\n", writing->stream);
     for (int i = 0; i < (int)topo->node_count; i++) {
         const nw_node_kind kind = topo->nodes[i].kind;
 
