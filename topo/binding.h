@@ -48,8 +48,8 @@ struct nw_rank_place_input {
     size_t place_count;
 };
 
-/* How to start one rank a GPU (as many ranks as there are, where no GPU is seen). Valid for Open
- * MPI 4.1 and 5. */
+/* How to start one rank a GPU (as many ranks as there are, where no GPU is seen), in the words of
+ * Open MPI 4.1 and 5; a test holds them against mpirun 4.1.4. */
 struct nw_rank_place_advice {
     char map_by[96]; /* "--map-by ppr:4:numa:pe=8 --bind-to core"; "": none fits */
     char *rankfile;  /* for mpirun --rankfile, where no --map-by fits; NULL */
