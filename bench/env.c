@@ -19,7 +19,7 @@
 extern char **environ;
 
 #define SMALL_FILE_BYTES (1u << 20)
-#define TOPOLOGY_BYTES   (1u << 20)    /* of one host, as JSON text; a DGX takes some 60 KiB */
+#define TOPOLOGY_BYTES   (1u << 20)    /* of one host, as JSON text; 8 doubled GPUs take 30 KB */
 #define VALUE_MAX        256           /* of an environment variable */
 #define SOURCE_DATE_MAX  253402300799u /* the last second with a year of four digits */
 

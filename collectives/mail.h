@@ -15,7 +15,7 @@
 
 #include "collectives/comm.h"
 
-/* A topology of 16 GPUs with every fact has some 0.5 MB. */
+/* The topology of 8 doubled GPUs with their facts has 30 KB. */
 #define NW_MAIL_MAX_BYTES (64u << 20)
 #define NW_MAIL_MAX_TAG   1000
 
