@@ -219,10 +219,11 @@ Test(results_quote, json_has_units_in_its_keys_and_only_what_was_quoted)
 
 Test(results_quote, files_are_read_and_what_cannot_be_read_is_said)
 {
-    static const char path[] = "/tmp/nw-test-quote.ini";
-    FILE *file = fopen(path, "w");
+    char path[] = "/tmp/nw-test-quote-XXXXXX"; /* the same test may run in two builds at a time */
+    FILE *file = fdopen(mkstemp(path), "w");
     struct nw_quote quote;
 
+    cr_assert_not_null(file);
     fputs("[cluster]\nnodes = 2\n", file);
     fclose(file);
     cr_expect_eq(nw_quote_read(path, &quote), NW_OK);
