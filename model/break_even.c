@@ -12,8 +12,8 @@
 #define NO_WIRE       1e-9
 #define INFINITE_WIRE 1e9
 
-static bool fits(const struct nw_comparison *comparison, const struct nw_strategy *strategy,
-                 int rank_count, uint64_t micro_batch)
+static bool fits(const struct nw_comparison *comparison, const struct nw_layout *layout,
+                 const struct nw_step *step)
 {
     const uint64_t memory_bytes = comparison->platform->memory_bytes;
     struct nw_memory memory;
@@ -21,7 +21,8 @@ static bool fits(const struct nw_comparison *comparison, const struct nw_strateg
 
     if (memory_bytes == 0)
         return true;
-    nw_memory_of(&comparison->model->job, strategy, rank_count, micro_batch, &memory, &assumed);
+    nw_memory_of(&comparison->model->job, layout, step->micro_batch, step->micro_batch_count, NULL,
+                 &memory, &assumed);
     return memory.total_bytes <= (double)memory_bytes;
 }
 
@@ -31,16 +32,14 @@ static nw_rc fastest(const struct nw_comparison *comparison, const struct nw_pla
                      const struct nw_strategy **strategy_out)
 {
     const struct nw_model *model = comparison->model;
-    const struct nw_layout layout = nw_model_layout(model, node_count);
     double best = INFINITY;
 
     for (size_t s = 0; model->strategies[s] != NULL; s++) {
+        const struct nw_layout layout = nw_model_layout(model, node_count, model->strategies[s]);
         struct nw_step step;
 
-        NW_TRY(nw_predict_scenario(&model->job, platform, model->strategies[s], &layout, scenario,
-                                   &step));
-        if (step.step_ns < best * (1 - 1e-9) &&
-            fits(comparison, model->strategies[s], layout.rank_count, step.micro_batch)) {
+        NW_TRY(nw_predict_scenario(&model->job, platform, &layout, scenario, &step));
+        if (step.step_ns < best * (1 - 1e-9) && fits(comparison, &layout, &step)) {
             best = step.step_ns;
             *strategy_out = model->strategies[s];
         }
@@ -140,10 +139,7 @@ static nw_rc bisect(const struct search *search, double *scale_out,
 static nw_rc busbw_at(const struct search *search, const struct nw_traffic *traffic, double scale,
                       double *busbw_out)
 {
-    const struct nw_layout layout =
-        nw_model_layout(search->comparison->model, search->comparison->choice->node_count);
-    const struct nw_group group = {.rank_count = layout.rank_count,
-                                   .host_count = layout.node_count};
+    const struct nw_group group = traffic->group;
     struct nw_scenario scenario = nw_scenario_likely;
     struct nw_cost cost;
 
@@ -158,11 +154,12 @@ static nw_rc busbw_at(const struct search *search, const struct nw_traffic *traf
 static nw_rc fill_rates(const struct search *search, double scale, bool measured,
                         struct nw_choice *choice)
 {
-    const struct nw_layout layout = nw_model_layout(search->comparison->model, choice->node_count);
+    const struct nw_layout layout =
+        nw_model_layout(search->comparison->model, choice->node_count, choice->break_even_strategy);
     struct nw_step step;
 
-    NW_TRY(nw_predict_scenario(&search->comparison->model->job, &search->platform,
-                               choice->break_even_strategy, &layout, &nw_scenario_likely, &step));
+    NW_TRY(nw_predict_scenario(&search->comparison->model->job, &search->platform, &layout,
+                               &nw_scenario_likely, &step));
     if (step.traffic.collective == NULL)
         return NW_OK; /* one rank: no message */
     choice->break_even_message_bytes = step.traffic.message_bytes;

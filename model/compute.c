@@ -13,7 +13,7 @@ void nw_simulation_init(const struct nw_job *job, const struct nw_platform *plat
         nw_transformer_flops(&job->net, tokens, (double)job->sequence, job->flash);
     const double ns_per_flop = 1e9 / platform->rate.flops_per_s * scenario->compute_scale;
     /* Full checkpointing runs each layer's forward once more (Chen et al. 2016). */
-    const double again = job->recompute ? flops.layer_forward : 0;
+    const double again = job->recompute == NW_RECOMPUTE_FULL ? flops.layer_forward : 0;
     struct nw_simulation simulation = {
         .job = job,
         .platform = platform,

@@ -1,5 +1,10 @@
 #include "model/model.h"
 
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/units.h"
 #include "model/request.h"
 
 const struct nw_constant_row nw_constants[NW_CONSTANT_COUNT] = {
@@ -13,14 +18,40 @@ const struct nw_constant_row nw_constants[NW_CONSTANT_COUNT] = {
 #undef X
 };
 
+void nw_assumptions_reset(struct nw_assumptions *assumptions)
+{
+    for (size_t i = 0; i < NW_CONSTANT_COUNT; i++)
+        assumptions->value[i] = nw_constants[i].value;
+}
+
+nw_rc nw_assumptions_set(struct nw_assumptions *assumptions, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    const char *names[NW_CONSTANT_COUNT + 1] = {NULL};
+    char accepted[512];
+
+    for (size_t i = 0; i < NW_CONSTANT_COUNT; i++) {
+        const size_t length = strlen(nw_constants[i].key);
+
+        names[i] = nw_constants[i].key;
+        if (equals != NULL && (size_t)(equals - text) == length &&
+            strncasecmp(text, names[i], length) == 0)
+            return nw_parse_double(equals + 1, 0, 1e18, &assumptions->value[i]);
+    }
+    return nw_fail(NW_EUSAGE, "\"%.80s\" is no KEY=VALUE of an assumed constant; accepted keys: %s",
+                   text, nw_join_names(accepted, sizeof accepted, names));
+}
+
 /* Mixed precision keeps an fp32 copy of the weights in the optimizer (Micikevicius et al. 2018). */
 const struct nw_precision nw_precisions[] = {
-    {.name = "fp32", .element_bytes = 4, .master_bytes = 0, .half = false},
-    {.name = "bf16", .element_bytes = 2, .master_bytes = 4, .half = true},
-    {.name = "fp16", .element_bytes = 2, .master_bytes = 4, .half = true},
+    {.name = "fp32", .element_bytes = 4, .units = NW_UNITS_FP32},
+    {.name = "tf32", .element_bytes = 4, .units = NW_UNITS_TF32},
+    {.name = "bf16", .element_bytes = 2, .master_bytes = 4, .half = true, .units = NW_UNITS_BF16},
+    {.name = "fp16", .element_bytes = 2, .master_bytes = 4, .half = true, .units = NW_UNITS_FP16},
+    {.name = "fp8", .element_bytes = 2, .master_bytes = 4, .half = true, .units = NW_UNITS_FP8},
     {.name = NULL},
 };
-const char *const nw_precision_names[] = {"fp32", "bf16", "fp16", NULL};
+const char *const nw_precision_names[] = {"fp32", "tf32", "bf16", "fp16", "fp8", NULL};
 
 /* Adam keeps two fp32 moments (Rajbhandari et al. 2020, ZeRO, section 3.1: K = 12 with the master
  * copy); 8-bit Adam two bytes (Dettmers et al. 2022); SGD with momentum one fp32 buffer. */

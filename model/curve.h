@@ -16,6 +16,8 @@
 #ifndef NW_MODEL_CURVE_H
 #define NW_MODEL_CURVE_H
 
+#include "model/constants.h"
+#include "model/layout.h"
 #include "results/results.h"
 
 struct nw_curve_point {
@@ -82,10 +84,6 @@ struct nw_cost {
     unsigned how; /* NW_COST_… */
 };
 
-struct nw_group {
-    int rank_count, host_count;
-};
-
 struct nw_fabric {
     const struct nw_curves *curves; /* borrowed; NULL or empty: nothing measured */
     const char *lane;               /* NULL: nw_curves_lane */
@@ -94,6 +92,11 @@ struct nw_fabric {
     double intra_busbw_bytes_per_s, inter_busbw_bytes_per_s;
     bool intra_from_datasheet; /* where intra_busbw_bytes_per_s came from */
     double link_bytes_per_s;   /* what one GPU's link can take in, one way; NAN unknown */
+    /* What a node's NICs can send together, one way, by their line rate, and how many there are;
+     * NAN and 0: unknown. */
+    double wire_bytes_per_s;
+    int nic_count;
+    const struct nw_assumptions *assumptions; /* borrowed; NULL: the table's */
 };
 
 /* One evaluation of the model: which end of the intervals, how fast the wire between nodes. */

@@ -21,14 +21,14 @@ double nw_price_per_hour(const struct nw_terms *terms, int node_count)
 
 /* The fastest strategy that fits; NW_OK with *found_out false: none fits. */
 static nw_rc choose(const struct nw_model *model, const struct nw_platform *platform,
-                    const struct nw_layout *layout, bool *found_out, struct nw_step *step_out)
+                    struct nw_layout layout, bool *found_out, struct nw_step *step_out)
 {
     *found_out = false;
     for (size_t s = 0; model->strategies[s] != NULL; s++) {
         struct nw_step step;
 
-        NW_TRY(nw_predict(&model->job, platform, model->strategies[s], layout, &model->scenario,
-                          &step));
+        layout.strategy = model->strategies[s];
+        NW_TRY(nw_predict(&model->job, platform, &layout, &model->scenario, &step));
         /* Equal up to rounding: the simpler one, which stands first in the table. */
         if (step.fits != 0 && (!*found_out || step.step_ns < step_out->step_ns * (1 - 1e-9))) {
             *found_out = true;
@@ -41,14 +41,12 @@ static nw_rc choose(const struct nw_model *model, const struct nw_platform *plat
 /* Does any strategy fit on that many nodes? True when the card's memory is unknown. */
 static bool any_fits(const struct nw_model *model, int node_count)
 {
-    const struct nw_layout layout = nw_model_layout(model, node_count);
-
     for (size_t s = 0; model->strategies[s] != NULL; s++) {
+        const struct nw_layout layout = nw_model_layout(model, node_count, model->strategies[s]);
         struct nw_memory memory;
         nw_assumed assumed = 0;
 
-        nw_memory_of(&model->job, model->strategies[s], layout.rank_count, model->job.micro_batch,
-                     &memory, &assumed);
+        nw_memory_of(&model->job, &layout, model->job.micro_batch, 1, NULL, &memory, &assumed);
         if (model->platform.memory_bytes == 0 ||
             memory.total_bytes <= (double)model->platform.memory_bytes)
             return true;
@@ -80,14 +78,14 @@ static void fill_cost(const struct nw_model *model, struct nw_choice *choice)
 static nw_rc look_at(const struct nw_model *model, const struct nw_platform *platform,
                      struct nw_choice *choice)
 {
-    const struct nw_layout layout = nw_model_layout(model, choice->node_count);
+    const struct nw_layout layout = nw_model_layout(model, choice->node_count, NULL);
     bool found;
 
     choice->rank_count = layout.rank_count;
     choice->probability = choice->cost_ratio = choice->cost_ratio_low = choice->cost_ratio_high =
         choice->time_ns = choice->cost = choice->measured_busbw_bytes_per_s =
             choice->break_even_busbw_bytes_per_s = NAN;
-    const nw_rc rc = choose(model, platform, &layout, &found, &choice->strong);
+    const nw_rc rc = choose(model, platform, layout, &found, &choice->strong);
 
     if (rc == NW_ENODEV && choice->node_count > 1) {
         choice->pays = any_fits(model, choice->node_count) ? NW_PAYS_UNKNOWN : NW_PAYS_UNFIT;
@@ -108,11 +106,11 @@ static nw_rc look_at(const struct nw_model *model, const struct nw_platform *pla
 static nw_rc look_at_weak(const struct nw_model *model, const struct nw_platform *platform,
                           const struct nw_choice *base, struct nw_choice *choice)
 {
-    struct nw_layout layout = nw_model_layout(model, choice->node_count);
+    struct nw_layout layout = nw_model_layout(model, choice->node_count, NULL);
 
     layout.scaling = NW_SCALING_WEAK;
     layout.base_rank_count = base->rank_count;
-    NW_TRY(choose(model, platform, &layout, &choice->weak_predicted, &choice->weak));
+    NW_TRY(choose(model, platform, layout, &choice->weak_predicted, &choice->weak));
     if (!choice->weak_predicted)
         return NW_OK;
     choice->weak_speedup = choice->weak.tokens_per_s / base->strong.tokens_per_s;

@@ -275,8 +275,8 @@ static nw_rc step_at(const struct view *view, const struct rates *rates, double 
 
     NW_TRY(open_model(view, rates, &model));
     platform = nw_model_platform(&model);
-    layout = nw_model_layout(&model, view->costs.node_count);
-    rc = nw_predict(&model.job, &platform, view->costs.strategy, &layout, &model.scenario, &step);
+    layout = nw_model_layout(&model, view->costs.node_count, view->costs.strategy);
+    rc = nw_predict(&model.job, &platform, &layout, &model.scenario, &step);
     nw_model_close(&model);
     if (rc == NW_OK)
         *ns_out = step.step_ns;

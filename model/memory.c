@@ -51,14 +51,17 @@ static double activations(const struct nw_job *job, double tokens)
     const double layers = (double)job->net.layers, one = layer_activations(job, tokens);
     const double input = job->precision->element_bytes * tokens * (double)job->net.hidden;
 
-    return job->recompute ? layers * input + one : layers * one;
+    return job->recompute == NW_RECOMPUTE_FULL ? layers * input + one : layers * one;
 }
 
 /* States: Rajbhandari et al. 2020 (ZeRO), figure 1: (2 + 2 + K)Ψ with K = 12 for mixed-precision
  * Adam; the parts that a strategy cuts are divided by the number of GPUs. */
-void nw_memory_of(const struct nw_job *job, const struct nw_strategy *strategy, int rank_count,
-                  uint64_t micro_batch, struct nw_memory *memory_out, nw_assumed *assumed)
+void nw_memory_of(const struct nw_job *job, const struct nw_layout *layout, uint64_t micro_batch,
+                  uint64_t micro_batch_count, const struct nw_assumptions *assumptions,
+                  struct nw_memory *memory_out, uint64_t *assumed)
 {
+    const struct nw_strategy *strategy = layout->strategy;
+    const int rank_count = layout->rank_count;
     const double parameters = (double)nw_transformer_parameter_count(&job->net);
     const double tokens = (double)micro_batch * (double)job->sequence, n = rank_count;
     const double optimizer = job->optimizer->state_bytes + job->precision->master_bytes;
@@ -72,6 +75,8 @@ void nw_memory_of(const struct nw_job *job, const struct nw_strategy *strategy, 
         .runtime_bytes = nw_constants[NW_CONSTANT_RUNTIME_BYTES].value,
     };
 
+    (void)micro_batch_count;
+    (void)assumptions;
     *assumed |= NW_ASSUMES(RUNTIME_BYTES);
     memory.activations_bytes = activations(job, tokens) + memory.logits_bytes;
     memory.total_bytes = memory.weights_bytes + memory.gradients_bytes + memory.optimizer_bytes +

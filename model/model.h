@@ -19,119 +19,15 @@
 
 #include <jansson.h>
 
+#include "model/compute.h"
+#include "model/constants.h"
 #include "model/curve.h"
+#include "model/layout.h"
+#include "model/memory.h"
+#include "model/profile.h"
 #include "topo/gpu.h"
-#include "model/transformer.h"
 
 #define NW_MODEL_SCHEMA_VERSION 1
-
-/* ---- assumed constants ------------------------------------------------------------------- */
-
-/* X(key, value, unit, what it is, source) */
-#define NW_CONSTANT_MAP(X)                                                                         \
-    X(RUNTIME_BYTES, 1.5 * 1024 * 1024 * 1024, "bytes",                                            \
-      "memory of the CUDA context, NCCL and the allocator, per GPU",                               \
-      "24 published memory rows (SimuMax, B200) within -7..+5 %")                                  \
-    X(EFFICIENCY_AMPERE, 0.52, "of peak", "executed FLOP/s of a training step, A100 class",        \
-      "median of 12 published sources (344 rows)")                                                 \
-    X(EFFICIENCY_HOPPER, 0.40, "of peak", "executed FLOP/s of a training step, H100 class",        \
-      "median of 10 published sources (155 rows)")                                                 \
-    X(EFFICIENCY_OTHER, 0.40, "of peak", "executed FLOP/s of a training step, other GPUs",         \
-      "as the H100 class; too few published rows")                                                 \
-    X(STEP_OF_GEMM, 0.80, "of GEMM rate",                                                          \
-      "rate of a training step over the rate of its matrix products",                              \
-      "stack factors 1.1-1.35 of published steps")                                                 \
-    X(RATE_ERROR_ASSUMED, 0.35, "±", "error of compute time from an assumed rate",                 \
-      "828 published rows held out by source: median 14 %, 90 % within 35 %")                      \
-    X(RATE_ERROR_STATED, 0.10, "±", "error of compute time from a rate measured in a step",        \
-      "203 published pairs that differ in GPU count: 92 % within 10 %")                            \
-    X(OVERLAP_LOSS, 0.45, "of hidden time",                                                        \
-      "communication behind computation that still shows up (shared SMs and memory)",              \
-      "203 published scaling pairs, held out by source: 0.4-0.5")                                  \
-    X(OVERLAP_LOSS_ERROR, 0.25, "±", "error of the overlap loss",                                  \
-      "modes of published frameworks: 0.05-0.2 fused, 0.45 PyTorch, 1 serial")                     \
-    X(DDP_BUCKET_BYTES, 25.0 * 1024 * 1024, "bytes", "gradient bucket of ddp",                     \
-      "PyTorch DistributedDataParallel bucket_cap_mb = 25")                                        \
-    X(DDP_FIRST_BUCKET_BYTES, 1024.0 * 1024, "bytes", "first gradient bucket of ddp",              \
-      "PyTorch c10d kDefaultFirstBucketBytes")                                                     \
-    X(ZERO_BUCKET_ELEMENTS, 5e8, "elements", "reduce and gather bucket of zero1 and zero2",        \
-      "DeepSpeed reduce_bucket_size, allgather_bucket_size")                                       \
-    X(ZERO3_GATHER_ELEMENTS, 5e7, "elements", "largest gather of zero3",                           \
-      "DeepSpeed stage3_prefetch_bucket_size")                                                     \
-    X(ZERO3_LIVE_ELEMENTS, 1e9, "elements", "gathered weights that zero3 keeps at a time",         \
-      "DeepSpeed stage3_max_live_parameters")                                                      \
-    X(HBM_SHARE, 0.85, "of datasheet", "memory bandwidth that an update reaches",                  \
-      "DRAM refresh and turnaround: 0.80-0.90 in published triads")                                \
-    X(LINK_SHARE, 0.72, "of datasheet",                                                            \
-      "bus bandwidth inside a node over the link's one-way rate",                                  \
-      "gathers on 8 published NVLink boards: 0.62-0.81")                                           \
-    X(PCIE_SHARE, 0.35, "of datasheet", "the same for GPUs that meet over PCIe",                   \
-      "published nodes: 0.26-0.42, one of L40S 0.06-0.16")                                         \
-    X(LINK_LATENCY_NS, 10e3, "ns", "latency of a collective inside a node, where not measured",    \
-      "Calculon's A100 system file")                                                               \
-    X(WIRE_LATENCY_NS, 20e3, "ns", "latency of a collective between nodes, where not measured",    \
-      "Calculon's A100 system file")                                                               \
-    X(GATHER_OF_REDUCE, 0.61, "of all-reduce",                                                     \
-      "time of an all-gather or reduce-scatter over an all-reduce's of the same size",             \
-      "600 published pairs of 1 MiB and more; a plain ring would be 0.5")                          \
-    X(DERIVED_ERROR, 0.22, "±", "error of a collective derived from another",                      \
-      "the same pairs: 90 % within 22 %")                                                          \
-    X(IMPORT_ERROR, 0.08, "±", "error of an imported time that has no interval",                   \
-      "341 published pairs in place and out of place: 90 % within 8 %")                            \
-    X(RANKS_ERROR, 0.40, "±", "error of a rank count that was not measured",                       \
-      "ring scaling on 7 published NVLink boards: within 42 %; PCIe nodes are off by factors")     \
-    X(NODES_ERROR, 0.30, "±", "error of a node count that was not measured",                       \
-      "judgement: too few published curves of several node counts")                                \
-    X(LINK_ERROR, 0.30, "±", "error of communication from a link rate, not from a curve",          \
-      "judgement, from the spread of the shares above")
-
-typedef enum {
-#define X(key, value, unit, text, source) NW_CONSTANT_##key,
-    NW_CONSTANT_MAP(X)
-#undef X
-        NW_CONSTANT_COUNT
-} nw_constant;
-
-struct nw_constant_row {
-    const char *key, *unit, *text, *source;
-    double value;
-};
-extern const struct nw_constant_row nw_constants[NW_CONSTANT_COUNT];
-
-/* A set of constants that a result used. */
-typedef uint64_t nw_assumed;
-#define NW_ASSUMES(key) ((nw_assumed)1 << NW_CONSTANT_##key)
-
-/* ---- the job ------------------------------------------------------------------------------- */
-
-struct nw_precision {
-    const char *name;     /* "bf16" */
-    double element_bytes; /* weights and activations */
-    double master_bytes;  /* fp32 copy of the weights in the optimizer */
-    bool half;            /* runs on the GPU's 16-bit matrix units */
-};
-extern const struct nw_precision nw_precisions[];
-extern const char *const nw_precision_names[]; /* NULL-terminated */
-
-struct nw_optimizer {
-    const char *name, *title;
-    double state_bytes; /* per parameter, without the master copy */
-};
-extern const struct nw_optimizer nw_optimizers[];
-extern const char *const nw_optimizer_names[];
-
-struct nw_job {
-    struct nw_transformer net;
-    uint64_t sequence;     /* tokens */
-    uint64_t micro_batch;  /* sequences per GPU at a time */
-    uint64_t global_batch; /* sequences per optimizer step */
-    const struct nw_precision *precision;
-    const struct nw_optimizer *optimizer;
-    double gradient_bytes; /* per parameter, kept and reduced in */
-    bool recompute;        /* full activation checkpointing */
-    bool flash;            /* attention scores never in memory */
-    double tokens;         /* of the whole training; NAN: not given */
-};
 
 /* ---- the platform -------------------------------------------------------------------------- */
 
@@ -152,40 +48,53 @@ struct nw_rate {
     double base_flops_per_s;    /* what it was taken of */
 };
 
+/* Matrix products as measured: one point a shape. */
+struct nw_gemm_point {
+    double batch, m, n, k;
+    double flops_per_s;
+};
+
 struct nw_platform {
     const struct nw_gpu *gpu; /* NULL: not in the catalogue */
     uint64_t memory_bytes;    /* per GPU; 0: unknown */
     double hbm_bytes_per_s;   /* NAN: unknown, the optimizer's time is left out */
     struct nw_rate rate;
+    struct nw_assumptions assumptions;
+    const struct nw_gemm_point *gemm_points; /* borrowed; NULL: none measured */
+    size_t gemm_point_count;
+    double peak_flops;                 /* dense, of the job's matrix units; NAN unknown */
+    double step_time_factor;           /* measured step over the predicted one (anchor); 1 */
+    double host_to_device_bytes_per_s; /* one way, pinned; NAN unknown */
+    double host_memory_bytes_per_s;    /* that the CPU's update can use, per GPU; NAN */
+    double nvme_bytes_per_s;           /* per GPU; NAN */
+    uint64_t host_memory_bytes;        /* of the node; 0 unknown */
     struct nw_fabric fabric;
     nw_constant link_share; /* of the datasheet's link rate, where fabric.intra_from_datasheet */
 };
 
 /* ---- strategies and one step --------------------------------------------------------------- */
 
-struct nw_memory { /* bytes per GPU */
-    double weights_bytes, gradients_bytes, optimizer_bytes;
-    double activations_bytes; /* with the logits */
-    double logits_bytes;      /* of which */
-    double buffers_bytes;     /* communication buckets, gathered layers */
-    double runtime_bytes;     /* context, libraries */
-    double total_bytes;
-};
-
 struct nw_traffic {    /* of one optimizer step */
     double bytes_sent; /* per GPU, ring: Ψ = parameters × bytes; 2Ψ, 2Ψ, 3Ψ for many GPUs */
     double calls;
     double message_bytes;   /* the largest */
     const char *collective; /* of that message */
+    struct nw_group group;  /* that it goes through */
 };
 
 struct nw_step {
     const struct nw_strategy *strategy;
+    struct nw_layout layout;
     int node_count, rank_count;
     uint64_t micro_batch, micro_batch_count, global_batch;
     double compute_ns;                              /* of all micro-batches */
     double communication_ns, exposed_ns, hidden_ns; /* hidden + exposed = communication */
     double overlap_loss_ns;                         /* what the hidden part costs all the same */
+    double recompute_ns;                            /* of which: done twice */
+    double bubble_ns;                               /* pipeline stages that wait */
+    double group_exposed_ns[NW_GROUP_COUNT];        /* exposed_ns, by whose messages they are */
+    double offload_ns;                              /* copies to and from the CPU that stand out */
+    double jitter_ns;                               /* the slowest of many */
     double optimizer_ns;                            /* 0 where unknown: see optimizer_known */
     bool optimizer_known;
     double step_ns, low_ns, high_ns;                          /* likely and its 95 % interval */
@@ -216,31 +125,15 @@ extern const struct nw_strategy nw_strategies[];
 extern const size_t nw_strategy_count;
 extern const char *const nw_strategy_names[]; /* NULL-terminated */
 
-/* Memory of one GPU out of `rank_count`. Formulas: model/memory.c. */
-void nw_memory_of(const struct nw_job *job, const struct nw_strategy *strategy, int rank_count,
-                  uint64_t micro_batch, struct nw_memory *memory_out, nw_assumed *assumed);
-
-/* How the batch is dealt to more GPUs. */
-typedef enum {
-    NW_SCALING_STRONG, /* the job's global batch, fewer micro-batches per GPU */
-    NW_SCALING_WEAK,   /* the job's micro-batch and the micro-batch count of the base */
-} nw_scaling;
-
-struct nw_layout {
-    int node_count, rank_count;
-    nw_scaling scaling;
-    int base_rank_count; /* weak: where the micro-batch count is taken from */
-};
-
 /* One step with its interval and bounds; `scenario` NULL: the likely one. NW_EUSAGE: the batch
  * cannot be dealt so; NW_ENODEV: the communication is neither measured nor given. */
 nw_rc nw_predict(const struct nw_job *job, const struct nw_platform *platform,
-                 const struct nw_strategy *strategy, const struct nw_layout *layout,
-                 const struct nw_scenario *scenario, struct nw_step *step_out);
+                 const struct nw_layout *layout, const struct nw_scenario *scenario,
+                 struct nw_step *step_out);
 /* The same without interval, tokens/s, mfu and memory, which stay 0. */
 nw_rc nw_predict_scenario(const struct nw_job *job, const struct nw_platform *platform,
-                          const struct nw_strategy *strategy, const struct nw_layout *layout,
-                          const struct nw_scenario *scenario, struct nw_step *step_out);
+                          const struct nw_layout *layout, const struct nw_scenario *scenario,
+                          struct nw_step *step_out);
 
 /* The independent sources of error of a prediction. */
 enum nw_error_source { NW_ERROR_COMPUTE, NW_ERROR_CURVE, NW_ERROR_OVERLAP, NW_ERROR_COUNT };
@@ -337,8 +230,10 @@ struct nw_model { /* owns its curves and lists */
     int *node_counts; /* rising */
     size_t node_count_count;
     int rank_count; /* > 0: predict for exactly these ranks; 0: nodes × gpus_per_node */
-    const struct nw_strategy *strategies[8]; /* to look at; ends with NULL */
-    struct nw_scenario scenario;             /* the likely one, or with the overlap asked for */
+    struct nw_parallel parallel;
+    const struct nw_profile *profile;
+    const struct nw_strategy *strategies[16]; /* to look at; ends with NULL */
+    struct nw_scenario scenario;              /* the likely one, or with the overlap asked for */
 };
 
 struct nw_steps { /* owns its items */
@@ -352,7 +247,8 @@ struct nw_steps { /* owns its items */
 nw_rc nw_model_open(const struct nw_model_request *request, const struct nw_results *results,
                     struct nw_model *model_out);
 void nw_model_close(struct nw_model *model); /* accepts an empty one */
-struct nw_layout nw_model_layout(const struct nw_model *model, int node_count);
+struct nw_layout nw_model_layout(const struct nw_model *model, int node_count,
+                                 const struct nw_strategy *strategy);
 /* The platform with its fabric on the model's curves; valid as long as the model. */
 struct nw_platform nw_model_platform(const struct nw_model *model);
 nw_rc nw_predict_all(const struct nw_model *model, struct nw_steps *steps_out);

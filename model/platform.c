@@ -177,10 +177,14 @@ nw_rc nw_platform_choose(const struct nw_model_request *request, const struct nw
 {
     const char *measured = measured_gpu(results);
 
+    nw_assumptions_reset(&platform->assumptions);
     platform->hbm_bytes_per_s = NAN;
+    platform->peak_flops = platform->host_to_device_bytes_per_s =
+        platform->host_memory_bytes_per_s = platform->nvme_bytes_per_s = NAN;
+    platform->step_time_factor = 1;
     platform->link_share = NW_CONSTANT_LINK_SHARE;
     platform->fabric.intra_busbw_bytes_per_s = platform->fabric.inter_busbw_bytes_per_s =
-        platform->fabric.link_bytes_per_s = NAN;
+        platform->fabric.link_bytes_per_s = platform->fabric.wire_bytes_per_s = NAN;
     if (request->gpu != NULL)
         NW_TRY(nw_gpu_find(request->gpu, &platform->gpu));
     else if (measured != NULL && nw_gpu_find(measured, &platform->gpu) != NW_OK)

@@ -74,15 +74,18 @@ static nw_assumed cost_assumptions(const struct nw_platform *platform, unsigned 
 }
 
 nw_rc nw_predict_scenario(const struct nw_job *job, const struct nw_platform *platform,
-                          const struct nw_strategy *strategy, const struct nw_layout *layout,
-                          const struct nw_scenario *scenario, struct nw_step *step_out)
+                          const struct nw_layout *layout, const struct nw_scenario *scenario,
+                          struct nw_step *step_out)
 {
     const struct nw_group group = {.rank_count = layout->rank_count,
                                    .host_count = layout->node_count};
     struct nw_memo memo[NW_MEMO_COUNT];
     struct nw_simulation simulation;
-    struct nw_step step = {
-        .strategy = strategy, .node_count = layout->node_count, .rank_count = layout->rank_count};
+    const struct nw_strategy *strategy = layout->strategy;
+    struct nw_step step = {.strategy = strategy,
+                           .layout = *layout,
+                           .node_count = layout->node_count,
+                           .rank_count = layout->rank_count};
 
     NW_TRY(deal_batch(job, layout, &step));
     nw_simulation_init(job, platform, scenario, group, step.micro_batch, step.micro_batch_count,
@@ -115,16 +118,15 @@ nw_rc nw_predict_scenario(const struct nw_job *job, const struct nw_platform *pl
 
 /* The two ends of one source of error; all else likely. */
 static nw_rc vary(const struct nw_job *job, const struct nw_platform *platform,
-                  const struct nw_strategy *strategy, const struct nw_layout *layout,
-                  const struct nw_scenario ends[2], double likely_ns, double *below_out,
-                  double *above_out)
+                  const struct nw_layout *layout, const struct nw_scenario ends[2],
+                  double likely_ns, double *below_out, double *above_out)
 {
     double difference[2];
 
     for (int i = 0; i < 2; i++) {
         struct nw_step step;
 
-        NW_TRY(nw_predict_scenario(job, platform, strategy, layout, &ends[i], &step));
+        NW_TRY(nw_predict_scenario(job, platform, layout, &ends[i], &step));
         difference[i] = step.step_ns - likely_ns;
     }
     *below_out = hypot(*below_out, fmin(fmin(difference[0], difference[1]), 0));
@@ -165,19 +167,19 @@ static double mfu_of(const struct nw_job *job, const struct nw_platform *platfor
 }
 
 nw_rc nw_predict(const struct nw_job *job, const struct nw_platform *platform,
-                 const struct nw_strategy *strategy, const struct nw_layout *layout,
-                 const struct nw_scenario *scenario, struct nw_step *step_out)
+                 const struct nw_layout *layout, const struct nw_scenario *scenario,
+                 struct nw_step *step_out)
 {
     const struct nw_scenario *middle = scenario != NULL ? scenario : &nw_scenario_likely;
     struct nw_step step;
     double below = 0, above = 0;
 
-    NW_TRY(nw_predict_scenario(job, platform, strategy, layout, middle, &step));
+    NW_TRY(nw_predict_scenario(job, platform, layout, middle, &step));
     for (enum nw_error_source source = 0; source < NW_ERROR_COUNT; source++) {
         struct nw_scenario ends[2];
 
         nw_scenario_ends(platform, middle, source, ends);
-        NW_TRY(vary(job, platform, strategy, layout, ends, step.step_ns, &below, &above));
+        NW_TRY(vary(job, platform, layout, ends, step.step_ns, &below, &above));
     }
     const double tokens = (double)step.global_batch * (double)job->sequence;
 
@@ -187,7 +189,8 @@ nw_rc nw_predict(const struct nw_job *job, const struct nw_platform *platform,
     step.tokens_per_s_low = tokens / step.high_ns * 1e9;
     step.tokens_per_s_high = tokens / step.low_ns * 1e9;
     step.mfu = mfu_of(job, platform, &step);
-    nw_memory_of(job, strategy, layout->rank_count, step.micro_batch, &step.memory, &step.assumed);
+    nw_memory_of(job, layout, step.micro_batch, step.micro_batch_count, &platform->assumptions,
+                 &step.memory, &step.assumed);
     step.fits = platform->memory_bytes == 0                                 ? -1
                 : step.memory.total_bytes <= (double)platform->memory_bytes ? 1
                                                                             : 0;

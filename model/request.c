@@ -51,7 +51,9 @@ static nw_rc make_job(const struct nw_model_request *request, struct nw_job *job
     job->global_batch = request->global_batch;
     job->gradient_bytes =
         strcmp(request->gradients, "fp32") == 0 ? 4 : job->precision->element_bytes;
-    job->recompute = strcmp(request->recompute, "full") == 0;
+    job->master_bytes = NAN;
+    job->recompute =
+        strcmp(request->recompute, "full") == 0 ? NW_RECOMPUTE_FULL : NW_RECOMPUTE_NONE;
     job->flash = strcmp(request->attention, "flash") == 0;
     job->tokens = request->tokens > 0 ? request->tokens : NAN;
     return NW_OK;
@@ -274,6 +276,7 @@ static nw_rc fill(const struct nw_model_request *request, const struct nw_result
         for (size_t i = 0; i < nw_strategy_count; i++)
             model->strategies[i] = &nw_strategies[i];
     model->scenario = scenario_of(request);
+    model->profile = &nw_profiles[0];
     return NW_OK;
 }
 
@@ -300,7 +303,8 @@ void nw_model_close(struct nw_model *model)
 
 /* ---- every strategy × node count ----------------------------------------------------------- */
 
-struct nw_layout nw_model_layout(const struct nw_model *model, int node_count)
+struct nw_layout nw_model_layout(const struct nw_model *model, int node_count,
+                                 const struct nw_strategy *strategy)
 {
     const int ranks = model->rank_count > 0 ? model->rank_count
                                             : node_count * model->platform.fabric.gpus_per_node;
@@ -308,7 +312,10 @@ struct nw_layout nw_model_layout(const struct nw_model *model, int node_count)
     return (struct nw_layout){.node_count = node_count,
                               .rank_count = ranks,
                               .scaling = NW_SCALING_STRONG,
-                              .base_rank_count = ranks};
+                              .base_rank_count = ranks,
+                              .parallel = model->parallel,
+                              .strategy = strategy,
+                              .profile = model->profile};
 }
 
 struct nw_platform nw_model_platform(const struct nw_model *model)
@@ -324,12 +331,12 @@ struct nw_platform nw_model_platform(const struct nw_model *model)
 static nw_rc predict_nodes(const struct nw_model *model, const struct nw_platform *platform,
                            int node_count, struct nw_steps *steps)
 {
-    const struct nw_layout layout = nw_model_layout(model, node_count);
     const bool others = model->node_count_count > 1 && node_count > 1;
 
     for (size_t s = 0; model->strategies[s] != NULL; s++) {
-        const nw_rc rc = nw_predict(&model->job, platform, model->strategies[s], &layout,
-                                    &model->scenario, &steps->items[steps->count]);
+        const struct nw_layout layout = nw_model_layout(model, node_count, model->strategies[s]);
+        const nw_rc rc = nw_predict(&model->job, platform, &layout, &model->scenario,
+                                    &steps->items[steps->count]);
 
         if (others && (rc == NW_ENODEV || rc == NW_EUSAGE)) {
             *(rc == NW_ENODEV ? &steps->unpredicted : &steps->undealt) += 1;

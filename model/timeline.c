@@ -33,15 +33,16 @@ static nw_rc look_up(const struct nw_simulation *simulation, const char *collect
 
 /* Sent by one GPU in a ring: busbw's factor × bytes (nccl-tests, doc/PERFORMANCE.md). */
 static void count_traffic(struct nw_step *step, const char *collective, double bytes,
-                          int rank_count)
+                          struct nw_group group)
 {
-    const double factor = nw_coll_find(collective)->bus_factor(rank_count);
+    const double factor = nw_coll_find(collective)->bus_factor(group.rank_count);
 
     step->traffic.bytes_sent += factor * bytes;
     step->traffic.calls += 1;
     if (bytes > step->traffic.message_bytes) {
         step->traffic.message_bytes = bytes;
         step->traffic.collective = collective;
+        step->traffic.group = group;
     }
 }
 
@@ -62,7 +63,7 @@ nw_rc nw_send(const struct nw_simulation *simulation, struct nw_timeline *timeli
     timeline->wire_free_ns = fmax(timeline->wire_free_ns, ready_ns) + ns;
     step->communication_ns += ns;
     step->how |= cost.how;
-    count_traffic(step, collective, bytes, simulation->group.rank_count);
+    count_traffic(step, collective, bytes, simulation->group);
     *end_out = timeline->wire_free_ns;
     return NW_OK;
 }

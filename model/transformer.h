@@ -31,6 +31,22 @@ struct nw_transformer {
     bool embedding_norm; /* a norm behind the embeddings (BERT) instead of behind the last layer */
     bool encoder;        /* attention looks both ways (not causal) */
     bool pooler;         /* BERT's dense layer on the first token */
+    bool query_norm;     /* a norm over each head of query and key (Qwen3) */
+    bool four_norms;     /* norms behind attention and MLP too (Gemma 2, 3) */
+    /* Mixture of experts; experts 0: none. The first `dense_layers` layers have the plain MLP. */
+    uint64_t experts, experts_per_token, expert_ffn;
+    uint64_t shared_ffn; /* width of the MLP that every token passes beside its experts; 0: none */
+    uint64_t dense_layers;
+    bool shared_gate; /* a gate of one output before the shared MLP (Qwen) */
+    /* Multi-head latent attention (DeepSeek-V2); kv_rank 0: none. head_size then counts the part of
+     * a head without rotary positions. */
+    uint64_t query_rank, kv_rank, rope_head_size, value_head_size;
+    /* No transformer at all (ResNet, UNet, a user's own): parameters and cost of one sample as
+     * stated. stated_parameters 0: the fields above say all. `layers` equal units. */
+    uint64_t stated_parameters;
+    double flops_per_sample;         /* forward, multiply and add are two */
+    double activations_per_sample;   /* elements kept for the backward pass */
+    double memory_passes_per_sample; /* elements read and written forward, beside the products */
 };
 
 /* The parameter tensors of one unit, in the order of the forward pass. */

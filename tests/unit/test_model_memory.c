@@ -25,7 +25,10 @@ static struct nw_memory memory_of(const struct nw_job *job, const char *strategy
     struct nw_memory memory;
     nw_assumed assumed = 0;
 
-    nw_memory_of(job, strategy_named(strategy), ranks, job->micro_batch, &memory, &assumed);
+    const struct nw_layout layout = {
+        .node_count = 1, .rank_count = ranks, .strategy = strategy_named(strategy)};
+
+    nw_memory_of(job, &layout, job->micro_batch, 1, NULL, &memory, &assumed);
     return memory;
 }
 

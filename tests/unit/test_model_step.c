@@ -26,10 +26,10 @@ static struct nw_step predict(const struct nw_job *job, const struct nw_platform
                               const struct nw_strategy *strategy, int nodes, int ranks)
 {
     const struct nw_layout layout = {
-        .node_count = nodes, .rank_count = ranks, .base_rank_count = ranks};
+        .node_count = nodes, .rank_count = ranks, .base_rank_count = ranks, .strategy = strategy};
     struct nw_step step;
 
-    cr_assert(eq(int, nw_predict(job, platform, strategy, &layout, NULL, &step), NW_OK), "%s",
+    cr_assert(eq(int, nw_predict(job, platform, &layout, NULL, &step), NW_OK), "%s",
               nw_last_error()->text);
     return step;
 }
@@ -196,7 +196,10 @@ Test(step, batch_is_dealt_evenly_or_refused)
     struct nw_curves curves = curves_at(300e9, 50e9);
     const struct nw_platform platform = platform_on(&curves, 400, 8);
     struct nw_job job = llama();
-    const struct nw_layout layout = {.node_count = 2, .rank_count = 16, .base_rank_count = 16};
+    const struct nw_layout layout = {.node_count = 2,
+                                     .rank_count = 16,
+                                     .base_rank_count = 16,
+                                     .strategy = strategy_named("fsdp")};
     struct nw_step step;
 
     job.global_batch = 96; /* 6 per GPU: two at a time, three times */
@@ -205,8 +208,7 @@ Test(step, batch_is_dealt_evenly_or_refused)
     cr_expect(eq(u64, step.micro_batch, 3));
     cr_expect(eq(u64, step.micro_batch_count, 2));
     job.global_batch = 100;
-    cr_expect(eq(int, nw_predict(&job, &platform, strategy_named("fsdp"), &layout, NULL, &step),
-                 NW_EUSAGE));
+    cr_expect(eq(int, nw_predict(&job, &platform, &layout, NULL, &step), NW_EUSAGE));
     cr_expect(ne(ptr, strstr(nw_last_error()->text, "a multiple of 16"), NULL));
     nw_curves_free(&curves);
 }

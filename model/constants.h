@@ -1,0 +1,96 @@
+/* Public. Every constant that the model assumes, in one place: key, value, unit, meaning, source.
+ * A result says which of them it used (nw_assumed).
+ */
+#ifndef NW_MODEL_CONSTANTS_H
+#define NW_MODEL_CONSTANTS_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define NW_CONSTANTS_VERSION 2
+
+/* X(key, value, unit, what it is, source) */
+#define NW_CONSTANT_MAP(X)                                                                         \
+    X(RUNTIME_BYTES, 1.5 * 1024 * 1024 * 1024, "bytes",                                            \
+      "memory of the CUDA context, NCCL and the allocator, per GPU",                               \
+      "24 published memory rows (SimuMax, B200) within -7..+5 %")                                  \
+    X(EFFICIENCY_AMPERE, 0.52, "of peak", "executed FLOP/s of a training step, A100 class",        \
+      "median of 12 published sources (344 rows)")                                                 \
+    X(EFFICIENCY_HOPPER, 0.40, "of peak", "executed FLOP/s of a training step, H100 class",        \
+      "median of 10 published sources (155 rows)")                                                 \
+    X(EFFICIENCY_OTHER, 0.40, "of peak", "executed FLOP/s of a training step, other GPUs",         \
+      "as the H100 class; too few published rows")                                                 \
+    X(STEP_OF_GEMM, 0.80, "of GEMM rate",                                                          \
+      "rate of a training step over the rate of its matrix products",                              \
+      "stack factors 1.1-1.35 of published steps")                                                 \
+    X(RATE_ERROR_ASSUMED, 0.35, "±", "error of compute time from an assumed rate",                 \
+      "828 published rows held out by source: median 14 %, 90 % within 35 %")                      \
+    X(RATE_ERROR_STATED, 0.10, "±", "error of compute time from a rate measured in a step",        \
+      "203 published pairs that differ in GPU count: 92 % within 10 %")                            \
+    X(OVERLAP_LOSS, 0.45, "of hidden time",                                                        \
+      "communication behind computation that still shows up (shared SMs and memory)",              \
+      "203 published scaling pairs, held out by source: 0.4-0.5")                                  \
+    X(OVERLAP_LOSS_ERROR, 0.25, "±", "error of the overlap loss",                                  \
+      "modes of published frameworks: 0.05-0.2 fused, 0.45 PyTorch, 1 serial")                     \
+    X(DDP_BUCKET_BYTES, 25.0 * 1024 * 1024, "bytes", "gradient bucket of ddp",                     \
+      "PyTorch DistributedDataParallel bucket_cap_mb = 25")                                        \
+    X(DDP_FIRST_BUCKET_BYTES, 1024.0 * 1024, "bytes", "first gradient bucket of ddp",              \
+      "PyTorch c10d kDefaultFirstBucketBytes")                                                     \
+    X(ZERO_BUCKET_ELEMENTS, 5e8, "elements", "reduce and gather bucket of zero1 and zero2",        \
+      "DeepSpeed reduce_bucket_size, allgather_bucket_size")                                       \
+    X(ZERO3_GATHER_ELEMENTS, 5e7, "elements", "largest gather of zero3",                           \
+      "DeepSpeed stage3_prefetch_bucket_size")                                                     \
+    X(ZERO3_LIVE_ELEMENTS, 1e9, "elements", "gathered weights that zero3 keeps at a time",         \
+      "DeepSpeed stage3_max_live_parameters")                                                      \
+    X(HBM_SHARE, 0.85, "of datasheet", "memory bandwidth that an update reaches",                  \
+      "DRAM refresh and turnaround: 0.80-0.90 in published triads")                                \
+    X(LINK_SHARE, 0.72, "of datasheet",                                                            \
+      "bus bandwidth inside a node over the link's one-way rate",                                  \
+      "gathers on 8 published NVLink boards: 0.62-0.81")                                           \
+    X(PCIE_SHARE, 0.35, "of datasheet", "the same for GPUs that meet over PCIe",                   \
+      "published nodes: 0.26-0.42, one of L40S 0.06-0.16")                                         \
+    X(LINK_LATENCY_NS, 10e3, "ns", "latency of a collective inside a node, where not measured",    \
+      "Calculon's A100 system file")                                                               \
+    X(WIRE_LATENCY_NS, 20e3, "ns", "latency of a collective between nodes, where not measured",    \
+      "Calculon's A100 system file")                                                               \
+    X(GATHER_OF_REDUCE, 0.61, "of all-reduce",                                                     \
+      "time of an all-gather or reduce-scatter over an all-reduce's of the same size",             \
+      "600 published pairs of 1 MiB and more; a plain ring would be 0.5")                          \
+    X(DERIVED_ERROR, 0.22, "±", "error of a collective derived from another",                      \
+      "the same pairs: 90 % within 22 %")                                                          \
+    X(IMPORT_ERROR, 0.08, "±", "error of an imported time that has no interval",                   \
+      "341 published pairs in place and out of place: 90 % within 8 %")                            \
+    X(RANKS_ERROR, 0.40, "±", "error of a rank count that was not measured",                       \
+      "ring scaling on 7 published NVLink boards: within 42 %; PCIe nodes are off by factors")     \
+    X(NODES_ERROR, 0.30, "±", "error of a node count that was not measured",                       \
+      "judgement: too few published curves of several node counts")                                \
+    X(LINK_ERROR, 0.30, "±", "error of communication from a link rate, not from a curve",          \
+      "judgement, from the spread of the shares above")
+
+typedef enum {
+#define X(key, value, unit, text, source) NW_CONSTANT_##key,
+    NW_CONSTANT_MAP(X)
+#undef X
+        NW_CONSTANT_COUNT
+} nw_constant;
+
+struct nw_constant_row {
+    const char *key, *unit, *text, *source;
+    double value;
+};
+extern const struct nw_constant_row nw_constants[NW_CONSTANT_COUNT];
+
+/* The values in use: the table's, with what the user or a fit put in their place. */
+struct nw_assumptions {
+    double value[NW_CONSTANT_COUNT];
+};
+void nw_assumptions_reset(struct nw_assumptions *assumptions);
+/* "KEY=VALUE", a key of the table in any case; NW_EUSAGE names the keys. */
+nw_rc nw_assumptions_set(struct nw_assumptions *assumptions, const char *text);
+
+/* A set of constants that a result used. */
+typedef uint64_t nw_assumed;
+#define NW_ASSUMES(key) ((nw_assumed)1 << NW_CONSTANT_##key)
+
+#endif

@@ -1,0 +1,38 @@
+/* Public. What a training framework does by default: how it cuts messages, what it overlaps, what
+ * it reduces in, how it runs the small kernels. One row a framework; each figure is a documented
+ * default or a measured property of the software, with its source, and never of a machine.
+ */
+#ifndef NW_MODEL_PROFILE_H
+#define NW_MODEL_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum {
+    NW_OVERLAP_SERIAL, /* communication after computation */
+    NW_OVERLAP_STREAM, /* behind computation, which it slows (OVERLAP_LOSS) */
+    NW_OVERLAP_FUSED,  /* behind it, in chunks or with few SMs: FUSED_LOSS */
+} nw_overlap;
+
+struct nw_profile {
+    const char *name, *title; /* "pytorch" "pytorch-compile" "deepspeed" "megatron" … */
+    double ddp_first_bucket_bytes, ddp_bucket_bytes;
+    double reduce_bucket_elements;         /* zero1, zero2, zero3 */
+    double gather_bucket_elements;         /* weights after the update */
+    double prefetch_elements;              /* largest gather of zero3; INFINITY: a layer */
+    double live_elements;                  /* gathered weights that zero3 keeps */
+    double gradient_bytes, reduce_bytes;   /* 0: the weights' own type */
+    bool buckets_are_copies;               /* DDP's gradient_as_bucket_view = False */
+    nw_overlap gradients, weights, tensor; /* what hides: reductions, gathers, TP all-reduces */
+    double memory_passes; /* bytes of elementwise work over the least possible (fused): 1 … 2 */
+    double launch_share;  /* of the kernels that the CPU launches one by one; 0: graphs, C */
+    double time_factor;   /* a step of this software over the roofline: loader, allocator, gaps */
+    bool fused_loss;      /* cross entropy without fp32 logits in memory */
+    const char *source;
+};
+
+extern const struct nw_profile nw_profiles[]; /* [0]: plain PyTorch */
+extern const size_t nw_profile_count;
+extern const char *const nw_profile_names[]; /* NULL-terminated */
+
+#endif
