@@ -45,13 +45,13 @@ nw_rc nw_assumptions_set(struct nw_assumptions *assumptions, const char *text)
 /* Mixed precision keeps an fp32 copy of the weights in the optimizer (Micikevicius et al. 2018). */
 const struct nw_precision nw_precisions[] = {
     {.name = "fp32", .element_bytes = 4, .units = NW_UNITS_FP32},
-    {.name = "tf32", .element_bytes = 4, .units = NW_UNITS_TF32},
     {.name = "bf16", .element_bytes = 2, .master_bytes = 4, .half = true, .units = NW_UNITS_BF16},
     {.name = "fp16", .element_bytes = 2, .master_bytes = 4, .half = true, .units = NW_UNITS_FP16},
+    {.name = "tf32", .element_bytes = 4, .units = NW_UNITS_TF32},
     {.name = "fp8", .element_bytes = 2, .master_bytes = 4, .half = true, .units = NW_UNITS_FP8},
     {.name = NULL},
 };
-const char *const nw_precision_names[] = {"fp32", "tf32", "bf16", "fp16", "fp8", NULL};
+const char *const nw_precision_names[] = {"fp32", "bf16", "fp16", "tf32", "fp8", NULL};
 
 /* Adam keeps two fp32 moments (Rajbhandari et al. 2020, ZeRO, section 3.1: K = 12 with the master
  * copy); 8-bit Adam two bytes (Dettmers et al. 2022); SGD with momentum one fp32 buffer. */

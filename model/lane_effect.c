@@ -10,7 +10,6 @@ static const struct {
 
 struct both {
     const struct nw_model *model;
-    const struct nw_strategy *strategy;
     struct nw_layout layout;
     struct nw_platform fast, slow;
 };
@@ -79,8 +78,7 @@ nw_rc nw_predict_lanes(const struct nw_model *model, const struct nw_step *like,
 {
     struct nw_lane_effects effects = {.count = 0};
     struct both both = {.model = model,
-                        .strategy = like->strategy,
-                        .layout = nw_model_layout(model, like->node_count),
+                        .layout = nw_model_layout(model, like->node_count, like->strategy),
                         .fast = nw_model_platform(model),
                         .slow = nw_model_platform(model)};
 
