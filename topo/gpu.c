@@ -19,7 +19,7 @@
                          : 0.0)
 
 #define GPU(gpu_name, gib, hbm, bf16, fp16, fp8, nvlink, generation, lanes, watt, links, link,     \
-            power_from, power_to, gpu_form, device, from)                                          \
+            power_from, power_to, fp32, tf32, sms, matmul, matmul_fp8, gpu_form, device, from)     \
     {                                                                                              \
         .name = gpu_name,                                                                          \
         .memory_bytes = (uint64_t)((gib)*GIB),                                                     \
@@ -38,6 +38,11 @@
         .nvlink_lane_bytes_per_s = (link)*1e9,                                                     \
         .power_from_w = power_from,                                                                \
         .power_to_w = power_to,                                                                    \
+        .fp32_flops = (fp32)*1e12,                                                                 \
+        .tf32_flops = (tf32)*1e12,                                                                 \
+        .sm_count = sms,                                                                           \
+        .matmul_flops = (matmul)*1e12,                                                             \
+        .matmul_fp8_flops = (matmul_fp8)*1e12,                                                     \
         .pci_device = device,                                                                      \
         .source = from,                                                                            \
     },

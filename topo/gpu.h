@@ -16,6 +16,9 @@ struct nw_gpu { /* 0: does not have it, or unknown */
     uint64_t memory_bytes;
     double hbm_bytes_per_s;
     double bf16_flops, fp16_flops, fp8_flops; /* dense, per second */
+    double fp32_flops, tf32_flops;            /* fp32: without matrix units */
+    double matmul_flops, matmul_fp8_flops;    /* largest product reached, bf16 (fp16 without bf16) */
+    int sm_count;                             /* compute units on AMD */
     double nvlink_both_ways_bytes_per_s;      /* as datasheets print it: both directions summed */
     double nvlink_one_way_bytes_per_s;        /* half of it */
     int pcie_generation, pcie_lanes;

@@ -65,7 +65,7 @@ Test(topo_product, real_names)
         {"NVIDIA GB300", "GB300 288GB", 1},
         {"AMD Instinct MI300X", "MI300X 192GB", 1},
         /* not in the catalogue, though their names share words with products that are */
-        {"NVIDIA RTX 6000 Ada Generation", NULL, 0},
+        {"NVIDIA RTX 6000 Ada Generation", "RTX 6000 Ada 48GB", 1},
         {"NVIDIA RTX 4000 SFF Ada Generation", NULL, 0},
         {"NVIDIA GeForce RTX 3090 Ti", NULL, 0},
         {"NVIDIA GeForce RTX 4090 Laptop GPU", NULL, 0},
