@@ -21,9 +21,8 @@ struct nw_unit_time { /* one micro-batch through one unit of the net, on one GPU
     double model_flops; /* forward and backward, nothing done twice */
 };
 
-#define NW_LAYER_KINDS 2
 struct nw_compute {
-    struct nw_unit_time layer[NW_LAYER_KINDS]; /* [0] plain, [1] mixture of experts */
+    struct nw_unit_time layer[NW_LAYER_KINDS]; /* NW_LAYER_PLAIN, NW_LAYER_EXPERTS */
     double layer_count[NW_LAYER_KINDS];        /* of the whole net */
     struct nw_unit_time embedding, head;
     unsigned assumed; /* reserved */

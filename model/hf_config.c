@@ -96,6 +96,7 @@ static const struct architecture architectures[] = {
                   .mlp_bias = true,
                   .norm_bias = true,
                   .embedding_norm = true,
+                  .post_norm = true,
                   .encoder = true,
                   .pooler = true,
                   .token_types = 2},

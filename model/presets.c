@@ -13,7 +13,7 @@
 #define BERT                                                                                       \
     .vocab = 30522, .positions = 512, .max_positions = 512, .token_types = 2, .head_size = 64,     \
     .tied = true, .qkv_bias = true, .output_bias = true, .mlp_bias = true, .norm_bias = true,      \
-    .embedding_norm = true, .encoder = true, .pooler = true
+    .embedding_norm = true, .post_norm = true, .encoder = true, .pooler = true
 #define LLAMA2 .vocab = 32000, .max_positions = 4096, .head_size = 128, .gated = true
 #define LLAMA3 .vocab = 128256, .max_positions = 8192, .head_size = 128, .gated = true
 #define QWEN25                                                                                     \
