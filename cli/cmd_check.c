@@ -82,7 +82,7 @@ static const struct nw_option own_rows[] = {
      .help = "write where each rank should run, for mpirun --rankfile, where no --map-by fits"},
 };
 #define OWN_COUNT (sizeof own_rows / sizeof *own_rows)
-#define ROWS_MAX  64
+#define ROWS_MAX  160
 
 struct session {
     struct options options;

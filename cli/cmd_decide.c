@@ -50,7 +50,7 @@ int nw_cmd_decide(int argc, char **argv)
     struct nw_model_args args;
     struct nw_results results;
     int exit_code = 0;
-    nw_rc rc = nw_model_args_parse(argc, argv, doc, true, &args, &results);
+    nw_rc rc = nw_model_args_parse(argc, argv, doc, NW_ARGS_PRICES, &args, &results);
 
     if (rc != NW_OK)
         return nw_cli_fail(rc);

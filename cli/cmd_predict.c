@@ -1,5 +1,6 @@
 #include "base/json.h"
 #include "cli/model_args.h"
+#include "cli/predict_batch.h"
 #include "report/model_text.h"
 
 static const char doc[] =
@@ -40,11 +41,11 @@ int nw_cmd_predict(int argc, char **argv)
 {
     struct nw_model_args args;
     struct nw_results results;
-    nw_rc rc = nw_model_args_parse(argc, argv, doc, false, &args, &results);
+    nw_rc rc = nw_model_args_parse(argc, argv, doc, NW_ARGS_BATCH, &args, &results);
 
     if (rc != NW_OK)
         return nw_cli_fail(rc);
-    rc = predict(&args, &results);
+    rc = args.batch_path != NULL ? nw_cli_predict_batch(&args, &results) : predict(&args, &results);
     nw_results_free(&results);
     if (rc == NW_OK)
         rc = nw_cli_finish_stdout();

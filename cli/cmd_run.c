@@ -34,7 +34,7 @@ static const struct nw_option quote_rows[] = {
      .offset = offsetof(struct options, quote),
      .help = "what the vendor promised (nodeworth quote init writes a template)"},
 };
-#define ROWS_MAX 96
+#define ROWS_MAX 160
 
 /* What a renter wants in a minute or two, where bench has other habits. */
 static const struct habit {

@@ -22,7 +22,16 @@ static const struct nw_option own_rows[] = {
      .offset = offsetof(struct nw_model_args, json),
      .help = "JSON instead of tables"},
 };
-#define OWN_COUNT (sizeof own_rows / sizeof own_rows[0])
+static const struct nw_option batch_rows[] = {
+    {.name = "batch",
+     .argument = "FILE",
+     .type = NW_OPTION_TEXT,
+     .offset = offsetof(struct nw_model_args, batch_path),
+     .help = "many predictions: one JSON object a line (-: standard input), its keys the options' "
+             "names, \"id\" and \"results\"; one JSON object is answered for each"},
+};
+#define BATCH_COUNT (sizeof batch_rows / sizeof batch_rows[0])
+#define OWN_COUNT   (sizeof own_rows / sizeof own_rows[0])
 
 static nw_rc parse(struct nw_cli *cli, int argc, char **argv, struct nw_model_args *args,
                    struct nw_results *results)
@@ -36,12 +45,12 @@ static nw_rc parse(struct nw_cli *cli, int argc, char **argv, struct nw_model_ar
     return NW_OK;
 }
 
-nw_rc nw_model_args_parse(int argc, char **argv, const char *doc, bool prices,
+nw_rc nw_model_args_parse(int argc, char **argv, const char *doc, unsigned takes,
                           struct nw_model_args *args_out, struct nw_results *results_out)
 {
     const size_t offset = offsetof(struct nw_model_args, request);
-    struct nw_option *rows =
-        calloc(OWN_COUNT + nw_model_option_count + nw_price_option_count, sizeof *rows);
+    struct nw_option *rows = calloc(
+        OWN_COUNT + BATCH_COUNT + nw_model_option_count + nw_price_option_count, sizeof *rows);
     struct nw_results results = {0};
     nw_rc rc;
 
@@ -49,8 +58,10 @@ nw_rc nw_model_args_parse(int argc, char **argv, const char *doc, bool prices,
         return nw_fail(NW_ENOMEM, "out of memory for the command line");
     size_t count = nw_cli_embed(rows, own_rows, OWN_COUNT, 0, true);
 
+    if ((takes & NW_ARGS_BATCH) != 0)
+        count += nw_cli_embed(rows + count, batch_rows, BATCH_COUNT, 0, true);
     count += nw_cli_embed(rows + count, nw_model_options, nw_model_option_count, offset, true);
-    if (prices)
+    if ((takes & NW_ARGS_PRICES) != 0)
         count += nw_cli_embed(rows + count, nw_price_options, nw_price_option_count, offset, true);
     struct nw_cli cli = {.arguments = "[FILE...]",
                          .doc = doc,

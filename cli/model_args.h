@@ -6,17 +6,23 @@
 #include "model/request.h"
 #include "results/results.h"
 
+enum {
+    NW_ARGS_PRICES = 1, /* the price options */
+    NW_ARGS_BATCH = 2,  /* --batch */
+};
+
 struct nw_model_args {
     struct nw_model_request request;
     struct nw_option_list results_files;
     const char *quote_path;
+    const char *batch_path;
     bool json;
     struct nw_quote quote; /* where quote_path was given */
 };
 
 /* Parses, reads every results file (results.jsonl, or a log that an importer knows) and the quote.
- * `prices`: takes the price options too. On success the caller frees `results_out`. */
-nw_rc nw_model_args_parse(int argc, char **argv, const char *doc, bool prices,
+ * `takes`: NW_ARGS_…, what there is beside. On success the caller frees `results_out`. */
+nw_rc nw_model_args_parse(int argc, char **argv, const char *doc, unsigned takes,
                           struct nw_model_args *args_out, struct nw_results *results_out);
 
 #endif

@@ -5,7 +5,6 @@
 #include <strings.h>
 
 #include "base/units.h"
-#include "model/request.h"
 
 const struct nw_constant_row nw_constants[NW_CONSTANT_COUNT] = {
 #define X(key_name, key_value, key_unit, key_text, key_source)                                     \
@@ -64,8 +63,3 @@ const struct nw_optimizer nw_optimizers[] = {
     {.name = NULL},
 };
 const char *const nw_optimizer_names[] = {"adam", "adamw", "adam8bit", "sgd", "sgd-plain", NULL};
-
-const char *const nw_gradient_names[] = {"same", "fp32", NULL};
-const char *const nw_recompute_names[] = {"none", "full", NULL};
-const char *const nw_attention_names[] = {"flash", "materialized", NULL};
-const char *const nw_overlap_names[] = {"typical", "full", "none", NULL};

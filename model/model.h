@@ -144,65 +144,7 @@ void nw_scenario_ends(const struct nw_platform *platform, const struct nw_scenar
 /* Dense peak of the GPU's matrix units at this precision; 0: not in the catalogue. */
 double nw_gpu_peak(const struct nw_gpu *gpu, const struct nw_precision *precision);
 
-/* ---- the decision -------------------------------------------------------------------------- */
-
-struct nw_terms {
-    double price_per_node_hour;         /* NAN: not given, nodes cost the same */
-    double extra_per_further_node_hour; /* each node beyond the first; 0 */
-    double extra_per_hour;              /* whatever the node count (storage); 0 */
-    double extra_when_several_per_hour; /* once there are two nodes (network, operations); 0 */
-    const char *currency;               /* free text; "" */
-    double max_extra_cost;              /* 0.25: up to 25 % more per token is worth the time won */
-    double deadline_ns;                 /* NAN */
-};
-
-typedef enum {
-    NW_PAYS_BASE,     /* the smallest node count looked at: what the others are held against */
-    NW_PAYS_YES,      /* cost per token within the limit */
-    NW_PAYS_MEMORY,   /* does not fit on fewer */
-    NW_PAYS_DEADLINE, /* fewer are too late */
-    NW_PAYS_NO,
-    NW_PAYS_UNFIT,   /* does not fit on these nodes either */
-    NW_PAYS_UNKNOWN, /* nothing between nodes measured or given */
-    NW_PAYS_BATCH,   /* the global batch cannot be dealt to these GPUs */
-} nw_pays;
-
-typedef enum {
-    NW_BREAK_EVEN_NONE, /* not a question of the wire: base, memory, batch */
-    NW_BREAK_EVEN_AT,
-    NW_BREAK_EVEN_NEVER,  /* an infinitely fast wire does not pay */
-    NW_BREAK_EVEN_ALWAYS, /* pays at any speed */
-} nw_break_even;
-
-struct nw_choice { /* one node count */
-    int node_count, rank_count;
-    nw_pays pays;
-    bool predicted; /* strong and weak hold figures */
-    bool weak_predicted;
-    struct nw_step strong, weak; /* the fastest strategy that fits */
-    double speedup, efficiency;  /* strong: tokens/s over the base; over base × nodes */
-    double weak_speedup, weak_efficiency;
-    double price_per_hour; /* 1 per node when no price was given */
-    double cost_per_billion_tokens;
-    double time_ns, cost;                               /* of all --tokens; NAN */
-    double cost_ratio, cost_ratio_low, cost_ratio_high; /* per token, over the base */
-    double probability; /* that the cost ratio is within the limit; NAN */
-    nw_break_even break_even;
-    const struct nw_strategy *break_even_strategy;
-    double break_even_busbw_bytes_per_s; /* between nodes, at break_even_message_bytes */
-    double break_even_message_bytes;
-    const char *break_even_collective;
-    double measured_busbw_bytes_per_s; /* the same, as measured or given; NAN: not */
-};
-
-struct nw_decision {
-    struct nw_choice *choices; /* in rising node count */
-    size_t count;
-    size_t headline;        /* the one the sentence is about: the second count asked for */
-    int fitting_node_count; /* fewest nodes that hold the job; 0: none up to 4096 */
-    unsigned how;
-    nw_assumed assumed;
-};
+#include "model/decide.h" /* stands on struct nw_step */
 
 /* ---- one lane against another -------------------------------------------------------------- */
 
@@ -222,18 +164,35 @@ struct nw_lane_effects {
 
 struct nw_model_request; /* model/request.h */
 
-struct nw_model { /* owns its curves and lists */
-    struct nw_job job;
+#define NW_STRATEGIES_MAX 31
+
+struct nw_default {     /* what was not asked for and taken all the same */
+    const char *option; /* "framework" */
+    char value[64];
+    const char *text; /* where the value comes from: "documented defaults" */
+};
+#define NW_DEFAULTS_MAX 32
+struct nw_defaults {
+    struct nw_default items[NW_DEFAULTS_MAX];
+    size_t count;
+};
+
+struct nw_model {        /* owns its curves and lists */
+    struct nw_job job;   /* nw_model_job: with the types of a strategy's own framework */
+    uint64_t grad_accum; /* > 0: job.global_batch follows from it, on the fewest nodes asked for */
+    bool gradients_given, reduce_given; /* job's types stand whatever the framework */
+    struct nw_defaults defaults;
     struct nw_platform platform;
     struct nw_curves curves;
+    bool curves_borrowed;
     struct nw_terms terms;
     int *node_counts; /* rising */
     size_t node_count_count;
     int rank_count; /* > 0: predict for exactly these ranks; 0: nodes × gpus_per_node */
     struct nw_parallel parallel;
-    const struct nw_profile *profile;
-    const struct nw_strategy *strategies[16]; /* to look at; ends with NULL */
-    struct nw_scenario scenario;              /* the likely one, or with the overlap asked for */
+    const struct nw_profile *profile; /* NULL: each strategy's natural one */
+    const struct nw_strategy *strategies[NW_STRATEGIES_MAX + 1]; /* to look at; ends with NULL */
+    struct nw_scenario scenario; /* the likely one, or with the overlap asked for */
 };
 
 struct nw_steps { /* owns its items */
@@ -249,6 +208,8 @@ nw_rc nw_model_open(const struct nw_model_request *request, const struct nw_resu
 void nw_model_close(struct nw_model *model); /* accepts an empty one */
 struct nw_layout nw_model_layout(const struct nw_model *model, int node_count,
                                  const struct nw_strategy *strategy);
+/* The job in the types that the layout's framework keeps and reduces gradients in. */
+struct nw_job nw_model_job(const struct nw_model *model, const struct nw_layout *layout);
 /* The platform with its fabric on the model's curves; valid as long as the model. */
 struct nw_platform nw_model_platform(const struct nw_model *model);
 nw_rc nw_predict_all(const struct nw_model *model, struct nw_steps *steps_out);
@@ -257,16 +218,11 @@ void nw_steps_free(struct nw_steps *steps);
  * for its ranks. */
 nw_rc nw_predict_lanes(const struct nw_model *model, const struct nw_step *like,
                        struct nw_lane_effects *effects_out);
-nw_rc nw_decide(const struct nw_model *model, struct nw_decision *decision_out);
-void nw_decision_free(struct nw_decision *decision);
 
 nw_rc nw_lane_effects_to_json(const struct nw_lane_effects *effects, json_t **json_out);
-const char *nw_pays_name(nw_pays pays); /* "yes" "no" "memory" … */
 /* For --json and report pages; the caller owns the result. */
 nw_rc nw_step_to_json(const struct nw_step *step, json_t **json_out);
 nw_rc nw_steps_to_json(const struct nw_model *model, const struct nw_steps *steps,
                        json_t **json_out);
-nw_rc nw_decision_to_json(const struct nw_model *model, const struct nw_decision *decision,
-                          json_t **json_out);
 
 #endif

@@ -152,15 +152,24 @@ static nw_rc choose_rate(const struct nw_model_request *request, const struct nw
 
 /* GPUs of a baseboard meet over NVLink (or its like); those on cards over PCIe, a bridge joins two
  * of them at most. */
-static void datasheet_link(struct nw_platform *platform)
+static nw_rc datasheet_link(struct nw_platform *platform, const char *link)
 {
     static const char *const boards[] = {"SXM", "GB200", "GB300", "MI3", "Ascend"};
     const struct nw_gpu *gpu = platform->gpu;
     double rate = gpu->pcie_one_way_bytes_per_s;
 
+    const bool asked = link != NULL && strcmp(link, "nvlink") == 0;
+    const bool refused = link != NULL && strcmp(link, "pcie") == 0;
+
+    if (asked && !(gpu->nvlink_one_way_bytes_per_s > 0))
+        return nw_fail(NW_EUSAGE,
+                       "--link nvlink: %s has none in the catalogue; accepted: auto, "
+                       "pcie, or give --intra-node",
+                       gpu->name);
     platform->link_share = NW_CONSTANT_PCIE_SHARE;
-    for (size_t i = 0; i < sizeof boards / sizeof boards[0]; i++) {
-        if (strstr(gpu->name, boards[i]) != NULL && gpu->nvlink_one_way_bytes_per_s > 0) {
+    for (size_t i = 0; !refused && i < sizeof boards / sizeof boards[0]; i++) {
+        if ((asked || strstr(gpu->name, boards[i]) != NULL) &&
+            gpu->nvlink_one_way_bytes_per_s > 0) {
             rate = gpu->nvlink_one_way_bytes_per_s;
             platform->link_share = NW_CONSTANT_LINK_SHARE;
         }
@@ -170,6 +179,7 @@ static void datasheet_link(struct nw_platform *platform)
         platform->fabric.intra_busbw_bytes_per_s = rate * nw_constants[platform->link_share].value;
         platform->fabric.intra_from_datasheet = true;
     }
+    return NW_OK;
 }
 
 nw_rc nw_platform_choose(const struct nw_model_request *request, const struct nw_results *results,
@@ -178,6 +188,8 @@ nw_rc nw_platform_choose(const struct nw_model_request *request, const struct nw
     const char *measured = measured_gpu(results);
 
     nw_assumptions_reset(&platform->assumptions);
+    for (size_t i = 0; i < request->assume.count; i++)
+        NW_TRY(nw_assumptions_set(&platform->assumptions, request->assume.items[i]));
     platform->hbm_bytes_per_s = NAN;
     platform->peak_flops = platform->host_to_device_bytes_per_s =
         platform->host_memory_bytes_per_s = platform->nvme_bytes_per_s = NAN;
@@ -194,7 +206,7 @@ nw_rc nw_platform_choose(const struct nw_model_request *request, const struct nw
         platform->memory_bytes = platform->gpu->memory_bytes;
         if (platform->gpu->hbm_bytes_per_s > 0)
             platform->hbm_bytes_per_s = platform->gpu->hbm_bytes_per_s;
-        datasheet_link(platform);
+        NW_TRY(datasheet_link(platform, request->link));
     }
     if (request->gpu_memory_bytes > 0)
         platform->memory_bytes = request->gpu_memory_bytes;
@@ -206,5 +218,13 @@ nw_rc nw_platform_choose(const struct nw_model_request *request, const struct nw
     }
     if (request->inter_gb_per_s > 0)
         platform->fabric.inter_busbw_bytes_per_s = request->inter_gb_per_s * 1e9;
+    if (request->nic_gbit_per_s > 0)
+        platform->fabric.wire_bytes_per_s = request->nic_gbit_per_s * 1e9 / 8;
+    platform->fabric.nic_count = request->nic_count;
+    if (request->host_gb_per_s > 0)
+        platform->host_to_device_bytes_per_s = request->host_gb_per_s * 1e9;
+    if (request->nvme_gb_per_s > 0)
+        platform->nvme_bytes_per_s = request->nvme_gb_per_s * 1e9;
+    platform->host_memory_bytes = request->host_memory_bytes;
     return NW_OK;
 }

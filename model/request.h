@@ -10,33 +10,65 @@
 
 #include "base/option.h"
 #include "model/model.h"
+#include "model/options_price.h"
 #include "results/quote.h"
 
 struct nw_model_request {
+    /* the job */
     const char *model;
-    uint64_t sequence, micro_batch, global_batch;
-    const char *precision, *optimizer, *gradients, *recompute, *attention;
+    uint64_t sequence, micro_batch, global_batch, grad_accum;
+    const char *precision, *optimizer, *master, *gradients, *reduce, *recompute, *attention;
+    uint64_t lora_rank;
+    const char *lora_targets; /* "q,v" */
+    const char *base;         /* type of the frozen weights */
+    const char *offload_optimizer, *offload_params;
     double tokens;
-    double tflops, gemm_tflops; /* 10^12 per second and GPU */
-    const char *gpu;
-    uint64_t gpu_memory_bytes;
-    double hbm_gb_per_s;
+    /* the model by its numbers: instead of a preset's, or without one */
+    uint64_t layers, hidden, heads, kv_heads, head_size, ffn, vocab;
+    const char *gated, *tied, *encoder; /* "yes" "no" */
+    uint64_t experts, experts_per_token, expert_ffn;
+    double parameters, flops_per_sample, activations_per_sample;
+    /* how it is spread */
+    const char *strategy; /* "ddp,fsdp"; NULL: those of the framework */
+    const char *framework;
+    int tp, pp, cp, ep, virtual_stages, shard;
+    const char *sequence_parallel; /* "yes" "no" */
     int gpus_per_node;
     int ranks;
-    const char *nodes;    /* "1,2,4" */
-    const char *strategy; /* "ddp,fsdp"; NULL: all */
-    const char *lane;
-    double intra_gb_per_s, inter_gb_per_s; /* busbw */
+    const char *nodes; /* "1,2,4" */
     const char *overlap;
+    /* the machine */
+    double tflops, gemm_tflops; /* 10^12 per second and GPU */
+    const char *gpu;
+    uint64_t gpu_memory_bytes, host_memory_bytes;
+    double hbm_gb_per_s, host_gb_per_s, nvme_gb_per_s;
+    const char *lane, *link;
+    double intra_gb_per_s, inter_gb_per_s; /* busbw */
+    double nic_gbit_per_s;                 /* line rate of a node's NICs together */
+    int nic_count;
+    struct nw_option_list assume; /* "KEY=VALUE" */
+    /* what the user's own step took */
+    double measured_step_ns, measured_tokens_per_s;
+    const char *measured_log;
+    int measured_ranks, measured_nodes;
+    /* prices */
     double price_per_node_hour, extra_per_node_hour;
     double extra_per_hour, extra_when_several_per_hour; /* from a quote only */
     const char *currency;
     double max_extra_cost_percent;
     double deadline_ns;
+    struct nw_price_request price; /* all else about money */
 };
 
 extern const char *const nw_gradient_names[],
-    *const nw_recompute_names[], *const nw_attention_names[], *const nw_overlap_names[];
+    *const nw_reduce_names[], *const nw_master_names[],
+                                  *const nw_recompute_names[],
+                                      *const nw_attention_names[],
+                                          *const nw_overlap_names[],
+                                              *const nw_yes_no_names[],
+                                                  *const nw_base_names[],
+                                                      *const nw_offload_names[],
+                                                          *const nw_link_names[];
 
 /* Rows over struct nw_model_request; embed them in another struct with nw_cli_embed. */
 extern const struct nw_option nw_model_options[]; /* the job and the machine */

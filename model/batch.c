@@ -1,0 +1,496 @@
+#include "model/batch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/units.h"
+#include "model/request_parts.h"
+
+/* What is kept of files; when it is full it is emptied between two lines. */
+#define FILES_MAX 256
+#define SETS_MAX  256
+/* Of one line: numbers as text, and lists joined with commas. */
+#define TEXTS_BYTES 16384
+
+struct file {
+    char *path;
+    struct nw_results results;
+};
+
+struct set { /* the files of one "results" list */
+    char *key;
+    struct nw_results view; /* runs borrowed from the files, the list owned */
+    struct nw_curves curves;
+    int gpus_per_node;
+};
+
+struct nw_batch {
+    struct nw_model_request base;
+    struct nw_curves base_curves; /* of `results`, with base.gpus_per_node */
+    const struct nw_results *results;
+    nw_batch_reader *reader;
+    struct file files[FILES_MAX];
+    size_t file_count;
+    struct set sets[SETS_MAX];
+    size_t set_count;
+    char texts[TEXTS_BYTES];
+    size_t text_length;
+};
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+static void forget(struct nw_batch *batch)
+{
+    for (size_t i = 0; i < batch->set_count; i++) {
+        free(batch->sets[i].key);
+        free(batch->sets[i].view.runs);
+        nw_curves_free(&batch->sets[i].curves);
+    }
+    for (size_t i = 0; i < batch->file_count; i++) {
+        free(batch->files[i].path);
+        nw_results_free(&batch->files[i].results);
+    }
+    batch->set_count = batch->file_count = 0;
+}
+
+static nw_rc find_file(struct nw_batch *batch, const char *path, struct file **file_out)
+{
+    for (size_t i = 0; i < batch->file_count; i++) {
+        if (strcmp(batch->files[i].path, path) == 0) {
+            *file_out = &batch->files[i];
+            return NW_OK;
+        }
+    }
+    if (batch->file_count == FILES_MAX)
+        return nw_fail(NW_EUSAGE, "results: more than %d files in one line", FILES_MAX);
+    if (batch->reader == NULL)
+        return nw_fail(NW_EUSAGE, "results: no file can be read here");
+    struct file file = {.path = strdup(path)};
+    nw_rc rc = file.path != NULL ? batch->reader(path, &file.results)
+                                 : nw_fail(NW_ENOMEM, "no memory for %.80s", path);
+
+    if (rc != NW_OK) {
+        free(file.path);
+        nw_results_free(&file.results);
+        return rc;
+    }
+    batch->files[batch->file_count] = file;
+    *file_out = &batch->files[batch->file_count++];
+    return NW_OK;
+}
+
+static nw_rc add_runs(struct set *set, const struct file *file)
+{
+    const size_t count = set->view.run_count + file->results.run_count;
+    struct nw_run *runs = realloc(set->view.runs, (count > 0 ? count : 1) * sizeof *runs);
+
+    if (runs == NULL)
+        return nw_fail(NW_ENOMEM, "no memory for the runs of %.80s", file->path);
+    set->view.runs = runs;
+    if (file->results.run_count > 0)
+        memcpy(runs + set->view.run_count, file->results.runs,
+               file->results.run_count * sizeof *runs);
+    set->view.run_count = count;
+    return nw_curves_add(&set->curves, &file->results, set->gpus_per_node);
+}
+
+static const char *path_at(const json_t *list, size_t index)
+{
+    return json_string_value(json_is_array(list) ? json_array_get(list, index) : list);
+}
+
+static nw_rc fill_set(struct nw_batch *batch, const json_t *list, struct set *set)
+{
+    const size_t count = json_is_array(list) ? json_array_size(list) : 1;
+
+    for (size_t i = 0; i < count; i++) {
+        struct file *file = NULL;
+
+        NW_TRY(find_file(batch, path_at(list, i), &file));
+        NW_TRY(add_runs(set, file));
+    }
+    return NW_OK;
+}
+
+static void free_set(struct set *set)
+{
+    free(set->key);
+    free(set->view.runs);
+    nw_curves_free(&set->curves);
+}
+
+static nw_rc check_paths(const json_t *list)
+{
+    const size_t count = json_is_array(list) ? json_array_size(list) : 1;
+
+    if (count == 0 || count > FILES_MAX)
+        return nw_fail(NW_EUSAGE, "results: %zu files; accepted: a path, or a list of 1 to %d",
+                       count, FILES_MAX);
+    for (size_t i = 0; i < count; i++)
+        if (path_at(list, i) == NULL || path_at(list, i)[0] == '\0')
+            return nw_fail(NW_EUSAGE, "results: not a path; accepted: a path, or a list of paths");
+    return NW_OK;
+}
+
+static nw_rc find_set(struct nw_batch *batch, const json_t *list, int gpus_per_node,
+                      const struct set **set_out)
+{
+    NW_TRY(check_paths(list));
+    struct set set = {.key = json_dumps(list, JSON_COMPACT | JSON_ENCODE_ANY),
+                      .gpus_per_node = gpus_per_node};
+
+    if (set.key == NULL)
+        return nw_fail(NW_ENOMEM, "no memory for the names of results");
+    for (size_t i = 0; i < batch->set_count; i++) {
+        if (batch->sets[i].gpus_per_node == gpus_per_node &&
+            strcmp(batch->sets[i].key, set.key) == 0) {
+            free(set.key);
+            *set_out = &batch->sets[i];
+            return NW_OK;
+        }
+    }
+    const size_t more = json_is_array(list) ? json_array_size(list) : 1;
+
+    if (batch->set_count == SETS_MAX || batch->file_count + more > FILES_MAX)
+        forget(batch);
+    const nw_rc rc = fill_set(batch, list, &set);
+
+    if (rc != NW_OK) {
+        free_set(&set);
+        return rc;
+    }
+    batch->sets[batch->set_count] = set;
+    *set_out = &batch->sets[batch->set_count++];
+    return NW_OK;
+}
+
+/* ---- one line as a request ----------------------------------------------------------------- */
+
+/* Room in the line's texts; what was put there stays until the next line. */
+static nw_rc put_text(struct nw_batch *batch, const char *text, const char **text_out)
+{
+    const size_t length = strlen(text) + 1;
+
+    if (length > sizeof batch->texts - batch->text_length)
+        return nw_fail(NW_EUSAGE, "the line has more than %d bytes of numbers and lists",
+                       TEXTS_BYTES);
+    memcpy(batch->texts + batch->text_length, text, length);
+    *text_out = batch->texts + batch->text_length;
+    batch->text_length += length;
+    return NW_OK;
+}
+
+static nw_rc scalar_text(struct nw_batch *batch, const char *key, const json_t *value,
+                         const char **text_out)
+{
+    char number[48];
+
+    if (json_is_string(value)) {
+        *text_out = json_string_value(value);
+        return NW_OK;
+    }
+    if (json_is_boolean(value)) {
+        *text_out = json_is_true(value) ? "yes" : "no";
+        return NW_OK;
+    }
+    if (json_is_integer(value))
+        snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else if (json_is_real(value))
+        snprintf(number, sizeof number, "%.17g", json_real_value(value));
+    else
+        return nw_fail(NW_EUSAGE,
+                       "key %.60s: this value is not understood; accepted: a string, a number, "
+                       "true or false",
+                       key);
+    return put_text(batch, number, text_out);
+}
+
+/* [1, 2, 4] as "1,2,4". */
+static nw_rc list_text(struct nw_batch *batch, const char *key, const json_t *list,
+                       const char **text_out)
+{
+    char joined[512] = "";
+    size_t length = 0;
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const size_t before = batch->text_length;
+        const char *word;
+
+        NW_TRY(scalar_text(batch, key, json_array_get(list, i), &word));
+        const int added =
+            snprintf(joined + length, sizeof joined - length, "%s%s", i > 0 ? "," : "", word);
+
+        batch->text_length = before;
+        if (added < 0 || (size_t)added >= sizeof joined - length)
+            return nw_fail(NW_EUSAGE, "key %.60s: the list is longer than %zu characters", key,
+                           sizeof joined - 1);
+        length += (size_t)added;
+    }
+    return put_text(batch, joined, text_out);
+}
+
+static nw_rc unknown_key(const char *key)
+{
+    const char *names[160] = {NULL};
+    size_t count = 0;
+
+    for (size_t i = 0; i < nw_model_option_count && count < 159; i++)
+        if (nw_model_options[i].name != NULL)
+            names[count++] = nw_model_options[i].name;
+    const char *near = nw_nearest_name(key, names);
+
+    if (near != NULL)
+        return nw_fail(NW_EUSAGE, "unknown key \"%.60s\"; did you mean \"%s\"?", key, near);
+    return nw_fail(NW_EUSAGE,
+                   "unknown key \"%.60s\"; accepted: id, results, and the options of predict "
+                   "without their dashes",
+                   key);
+}
+
+static nw_rc set_list(const struct nw_option *row, const json_t *value,
+                      struct nw_model_request *request)
+{
+    const size_t count = json_is_array(value) ? json_array_size(value) : 1;
+
+    for (size_t i = 0; i < count; i++) {
+        const char *text = path_at(value, i);
+
+        if (text == NULL)
+            return nw_fail(NW_EUSAGE, "key %s: not a text; accepted: a list of texts", row->name);
+        NW_TRY(nw_option_set(row, request, text, row->name));
+    }
+    return NW_OK;
+}
+
+static nw_rc set_key(struct nw_batch *batch, const char *key, const json_t *value,
+                     struct nw_model_request *request)
+{
+    const struct nw_option *row = nw_option_find(nw_model_options, nw_model_option_count, key);
+    const char *text;
+    char source[80];
+
+    if (row == NULL)
+        return unknown_key(key);
+    if (json_is_null(value)) /* as if it were not there */
+        return NW_OK;
+    if (row->type == NW_OPTION_LIST)
+        return set_list(row, value, request);
+    if (json_is_array(value) && row->type == NW_OPTION_TEXT)
+        NW_TRY(list_text(batch, key, value, &text));
+    else
+        NW_TRY(scalar_text(batch, key, value, &text));
+    snprintf(source, sizeof source, "key %s", row->name);
+    return nw_option_set(row, request, text, source);
+}
+
+static nw_rc read_line(struct nw_batch *batch, json_t *line, struct nw_model_request *request)
+{
+    const char *key;
+    json_t *value;
+
+    *request = batch->base;
+    batch->text_length = 0;
+    json_object_foreach(line, key, value)
+    {
+        if (strcmp(key, "id") != 0 && strcmp(key, "results") != 0)
+            NW_TRY(set_key(batch, key, value, request));
+    }
+    return NW_OK;
+}
+
+/* ---- the answer ---------------------------------------------------------------------------- */
+
+static nw_rc add_assumed(json_t *answer, const struct nw_model *model, nw_assumed assumed)
+{
+    json_t *constants = json_object(), *defaults = json_object();
+
+    NW_TRY(nw_json_set_new(answer, "assumed", constants));
+    for (int i = 0; i < NW_CONSTANT_COUNT; i++)
+        if ((assumed & (nw_assumed)1 << i) != 0)
+            NW_TRY(nw_json_set_real(constants, nw_constants[i].key,
+                                    model->platform.assumptions.value[i]));
+    NW_TRY(nw_json_set_new(answer, "defaults", defaults));
+    for (size_t i = 0; i < model->defaults.count; i++)
+        NW_TRY(nw_json_set_text(defaults, model->defaults.items[i].option,
+                                model->defaults.items[i].value));
+    return NW_OK;
+}
+
+/* The first step's fields themselves, or a list under "steps". */
+static nw_rc add_steps(json_t *answer, const struct nw_model *model, const struct nw_steps *steps)
+{
+    const bool single = model->node_count_count == 1 && model->strategies[1] == NULL;
+    nw_assumed assumed = 0;
+    json_t *list = NULL;
+
+    if (!single) {
+        list = json_array();
+        NW_TRY(nw_json_set_new(answer, "steps", list));
+    }
+    for (size_t i = 0; i < steps->count; i++) {
+        json_t *step;
+
+        assumed |= steps->items[i].assumed;
+        NW_TRY(nw_step_to_json(&steps->items[i], &step));
+        if (!single) {
+            if (json_array_append_new(list, step) != 0)
+                return nw_fail(NW_ENOMEM, "JSON: no memory");
+            continue;
+        }
+        const int failed = json_object_update(answer, step);
+
+        json_decref(step);
+        if (failed != 0)
+            return nw_fail(NW_ENOMEM, "JSON: no memory");
+    }
+    return add_assumed(answer, model, assumed);
+}
+
+static nw_rc answer_model(const struct nw_model *model, json_t *answer)
+{
+    struct nw_steps steps;
+
+    NW_TRY(nw_predict_all(model, &steps));
+    nw_rc rc =
+        nw_json_set_u64(answer, "parameters", nw_transformer_parameter_count(&model->job.net));
+
+    if (rc == NW_OK)
+        rc = add_steps(answer, model, &steps);
+    nw_steps_free(&steps);
+    return rc;
+}
+
+static nw_rc answer_line(struct nw_batch *batch, json_t *line, json_t *answer)
+{
+    const json_t *paths = json_object_get(line, "results");
+    const struct nw_results *results = batch->results;
+    const struct nw_curves *curves = NULL;
+    struct nw_model_request request;
+    struct nw_model model;
+
+    NW_TRY(read_line(batch, line, &request));
+    if (paths != NULL && !json_is_null(paths)) {
+        const struct set *set = NULL;
+
+        NW_TRY(find_set(batch, paths, request.gpus_per_node, &set));
+        results = &set->view;
+        curves = &set->curves;
+    } else if (request.gpus_per_node == batch->base.gpus_per_node) {
+        curves = &batch->base_curves;
+    }
+    NW_TRY(nw_model_open_on(&request, results, curves, &model));
+    const nw_rc rc = answer_model(&model, answer);
+
+    nw_model_close(&model);
+    return rc;
+}
+
+static nw_rc add_error(json_t *answer)
+{
+    const struct nw_err *error = nw_last_error();
+
+    NW_TRY(nw_json_set_int(answer, "rc", nw_rc_exit_code(error->rc)));
+    return nw_json_set_text(answer, "error", error->text);
+}
+
+static nw_rc name_answer(const json_t *id, uint64_t number, json_t **answer_out)
+{
+    json_t *answer = json_object();
+    const nw_rc rc = id != NULL
+                         ? nw_json_set_new(answer, "id", json_incref((json_t *)(uintptr_t)id))
+                         : nw_json_set_u64(answer, "line", number);
+
+    if (rc != NW_OK) {
+        json_decref(answer);
+        return rc;
+    }
+    *answer_out = answer;
+    return NW_OK;
+}
+
+static nw_rc refuse(const json_t *id, uint64_t number, json_t **answer_out)
+{
+    json_t *answer;
+
+    NW_TRY(name_answer(id, number, &answer));
+    const nw_rc rc = add_error(answer);
+
+    if (rc != NW_OK) {
+        json_decref(answer);
+        return rc;
+    }
+    *answer_out = answer;
+    return NW_OK;
+}
+
+nw_rc nw_batch_refuse(uint64_t number, json_t **answer_out)
+{
+    return refuse(NULL, number, answer_out);
+}
+
+nw_rc nw_batch_answer(struct nw_batch *batch, const char *line, size_t length, uint64_t number,
+                      json_t **answer_out)
+{
+    json_error_t error;
+    json_t *question = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
+    json_t *answer = NULL;
+    nw_rc rc;
+
+    if (!json_is_object(question)) {
+        if (question == NULL)
+            nw_fail(NW_EUSAGE, "line %llu, column %d: not valid JSON: %s",
+                    (unsigned long long)number, error.column > 0 ? error.column : 1, error.text);
+        else
+            nw_fail(NW_EUSAGE, "line %llu: not a JSON object; accepted: {\"model\": …}",
+                    (unsigned long long)number);
+        json_decref(question);
+        return nw_batch_refuse(number, answer_out);
+    }
+    const json_t *id = json_object_get(question, "id");
+
+    rc = name_answer(id, number, &answer);
+    if (rc == NW_OK)
+        rc = answer_line(batch, question, answer);
+    if (rc == NW_OK) {
+        *answer_out = answer;
+    } else {
+        json_decref(answer); /* half filled */
+        rc = refuse(id, number, answer_out);
+    }
+    json_decref(question);
+    return rc;
+}
+
+/* ---- open and close ------------------------------------------------------------------------ */
+
+nw_rc nw_batch_open(const struct nw_model_request *base, const struct nw_results *results,
+                    nw_batch_reader *reader, struct nw_batch **batch_out)
+{
+    struct nw_batch *batch = calloc(1, sizeof *batch);
+    nw_rc rc = NW_OK;
+
+    if (batch == NULL)
+        return nw_fail(NW_ENOMEM, "no memory for the batch");
+    batch->base = *base;
+    batch->results = results;
+    batch->reader = reader;
+    if (results != NULL)
+        rc = nw_curves_add(&batch->base_curves, results, base->gpus_per_node);
+    if (rc != NW_OK) {
+        nw_batch_close(batch);
+        return rc;
+    }
+    *batch_out = batch;
+    return NW_OK;
+}
+
+void nw_batch_close(struct nw_batch *batch)
+{
+    if (batch == NULL)
+        return;
+    forget(batch);
+    nw_curves_free(&batch->base_curves);
+    free(batch);
+}
