@@ -3,32 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "model/model.h"
-
-struct pair {
-    const char *key;
-    double value;
-};
-
-static nw_rc set_reals(json_t *object, const struct pair *pairs, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        NW_TRY(nw_json_set_real(object, pairs[i].key, pairs[i].value));
-    return NW_OK;
-}
-#define SET_REALS(object, ...)                                                                     \
-    set_reals(object, (const struct pair[]){__VA_ARGS__},                                          \
-              sizeof((const struct pair[]){__VA_ARGS__}) / sizeof(struct pair))
-
-/* A new object under `key`; borrowed by the caller. */
-static nw_rc add_object(json_t *parent, const char *key, json_t **object_out)
-{
-    json_t *object = json_object();
-
-    NW_TRY(nw_json_set_new(parent, key, object));
-    *object_out = object;
-    return NW_OK;
-}
+#include "model/json_parts.h"
 
 /* ---- where a figure comes from ------------------------------------------------------------- */
 
@@ -55,29 +30,6 @@ static nw_rc set_how(json_t *object, unsigned how)
     return NW_OK;
 }
 
-static nw_rc add_assumed(json_t *object, nw_assumed assumed)
-{
-    json_t *list = json_array();
-
-    NW_TRY(nw_json_set_new(object, "assumed", list));
-    for (int i = 0; i < NW_CONSTANT_COUNT; i++) {
-        const struct nw_constant_row *row = &nw_constants[i];
-
-        if ((assumed & (nw_assumed)1 << i) == 0)
-            continue;
-        json_t *entry = json_object();
-
-        if (json_array_append_new(list, entry) != 0)
-            return nw_fail(NW_ENOMEM, "JSON: no memory");
-        NW_TRY(nw_json_set_text(entry, "key", row->key));
-        NW_TRY(nw_json_set_real(entry, "value", row->value));
-        NW_TRY(nw_json_set_text(entry, "unit", row->unit));
-        NW_TRY(nw_json_set_text(entry, "text", row->text));
-        NW_TRY(nw_json_set_text(entry, "source", row->source));
-    }
-    return NW_OK;
-}
-
 /* ---- one step ------------------------------------------------------------------------------ */
 
 static nw_rc set_memory(json_t *step, const struct nw_step *from)
@@ -85,8 +37,8 @@ static nw_rc set_memory(json_t *step, const struct nw_step *from)
     const struct nw_memory *memory = &from->memory;
     json_t *object;
 
-    NW_TRY(add_object(step, "memory", &object));
-    NW_TRY(SET_REALS(
+    NW_TRY(nw_json_add_object(step, "memory", &object));
+    NW_TRY(NW_SET_REALS(
         object, {"weights_bytes", memory->weights_bytes},
         {"gradients_bytes", memory->gradients_bytes}, {"optimizer_bytes", memory->optimizer_bytes},
         {"activations_bytes", memory->activations_bytes}, {"logits_bytes", memory->logits_bytes},
@@ -99,7 +51,7 @@ static nw_rc set_memory(json_t *step, const struct nw_step *from)
 
 static nw_rc set_times(json_t *object, const struct nw_step *step)
 {
-    return SET_REALS(
+    return NW_SET_REALS(
         object, {"step_ns", step->step_ns}, {"step_low_ns", step->low_ns},
         {"step_high_ns", step->high_ns}, {"compute_ns", step->compute_ns},
         {"communication_ns", step->communication_ns},
@@ -124,10 +76,10 @@ static nw_rc fill_step(const struct nw_step *step, json_t *object)
     NW_TRY(nw_json_set_u64(object, "global_batch", step->global_batch));
     NW_TRY(set_times(object, step));
     NW_TRY(set_memory(object, step));
-    NW_TRY(add_object(object, "traffic", &traffic));
-    NW_TRY(SET_REALS(traffic, {"sent_per_gpu_bytes", step->traffic.bytes_sent},
-                     {"calls", step->traffic.calls},
-                     {"largest_message_bytes", step->traffic.message_bytes}));
+    NW_TRY(nw_json_add_object(object, "traffic", &traffic));
+    NW_TRY(NW_SET_REALS(traffic, {"sent_per_gpu_bytes", step->traffic.bytes_sent},
+                        {"calls", step->traffic.calls},
+                        {"largest_message_bytes", step->traffic.message_bytes}));
     NW_TRY(nw_json_set_text(traffic, "largest_message_collective", step->traffic.collective));
     return step->rank_count > 1 ? set_how(object, step->how) : NW_OK;
 }
@@ -151,7 +103,7 @@ static nw_rc set_job(json_t *root, const struct nw_job *job)
 {
     json_t *object;
 
-    NW_TRY(add_object(root, "job", &object));
+    NW_TRY(nw_json_add_object(root, "job", &object));
     NW_TRY(nw_json_set_text(object, "model", job->net.name));
     NW_TRY(nw_json_set_u64(object, "parameters", nw_transformer_parameter_count(&job->net)));
     NW_TRY(nw_json_set_u64(object, "sequence_tokens", job->sequence));
@@ -172,7 +124,7 @@ static nw_rc set_platform(json_t *root, const struct nw_platform *platform)
                                           [NW_RATE_CATALOGUE] = "catalogue, assumed efficiency"};
     json_t *object;
 
-    NW_TRY(add_object(root, "platform", &object));
+    NW_TRY(nw_json_add_object(root, "platform", &object));
     if (platform->gpu != NULL)
         NW_TRY(nw_json_set_text(object, "gpu", platform->gpu->name));
     if (platform->memory_bytes > 0)
@@ -184,14 +136,14 @@ static nw_rc set_platform(json_t *root, const struct nw_platform *platform)
         NW_TRY(nw_json_set_real(object, "gemm_low_flops_per_s", platform->rate.base_low));
         NW_TRY(nw_json_set_real(object, "gemm_high_flops_per_s", platform->rate.base_high));
     }
-    return SET_REALS(object, {"rate_flops_per_s", platform->rate.flops_per_s},
-                     {"rate_relative_error", platform->rate.rel_error},
-                     {"hbm_bytes_per_s", platform->hbm_bytes_per_s},
-                     {"intra_node_busbw_bytes_per_s", platform->fabric.intra_busbw_bytes_per_s},
-                     {"inter_node_busbw_bytes_per_s", platform->fabric.inter_busbw_bytes_per_s});
+    return NW_SET_REALS(object, {"rate_flops_per_s", platform->rate.flops_per_s},
+                        {"rate_relative_error", platform->rate.rel_error},
+                        {"hbm_bytes_per_s", platform->hbm_bytes_per_s},
+                        {"intra_node_busbw_bytes_per_s", platform->fabric.intra_busbw_bytes_per_s},
+                        {"inter_node_busbw_bytes_per_s", platform->fabric.inter_busbw_bytes_per_s});
 }
 
-static nw_rc start(const struct nw_model *model, const char *kind, json_t *root)
+nw_rc nw_model_json_start(const struct nw_model *model, const char *kind, json_t *root)
 {
     NW_TRY(nw_json_set_int(root, "schema", NW_MODEL_SCHEMA_VERSION));
     NW_TRY(nw_json_set_text(root, "kind", kind));
@@ -204,7 +156,7 @@ static nw_rc fill_steps(const struct nw_model *model, const struct nw_steps *ste
     json_t *list = json_array();
     nw_assumed assumed = 0;
 
-    NW_TRY(start(model, "prediction", root));
+    NW_TRY(nw_model_json_start(model, "prediction", root));
     NW_TRY(nw_json_set_new(root, "steps", list));
     for (size_t i = 0; i < steps->count; i++) {
         json_t *step;
@@ -216,7 +168,7 @@ static nw_rc fill_steps(const struct nw_model *model, const struct nw_steps *ste
     }
     NW_TRY(nw_json_set_u64(root, "node_counts_without_measurement", steps->unpredicted));
     NW_TRY(nw_json_set_u64(root, "node_counts_without_even_batch", steps->undealt));
-    return add_assumed(root, assumed);
+    return nw_model_json_assumed(model, assumed, root);
 }
 
 nw_rc nw_steps_to_json(const struct nw_model *model, const struct nw_steps *steps,
@@ -242,7 +194,7 @@ static nw_rc fill_effect(const struct nw_lane_effect *effect, json_t *object)
     NW_TRY(nw_json_set_text(object, "strategy", effect->over_fast.strategy->name));
     NW_TRY(nw_json_set_int(object, "nodes", effect->over_fast.node_count));
     NW_TRY(nw_json_set_int(object, "ranks", effect->over_fast.rank_count));
-    return SET_REALS(
+    return NW_SET_REALS(
         object, {"fast_step_ns", effect->over_fast.step_ns},
         {"fast_step_low_ns", effect->over_fast.low_ns},
         {"fast_step_high_ns", effect->over_fast.high_ns},
@@ -268,117 +220,5 @@ nw_rc nw_lane_effects_to_json(const struct nw_lane_effects *effects, json_t **js
         }
     }
     *json_out = list;
-    return NW_OK;
-}
-
-/* ---- decision ------------------------------------------------------------------------------ */
-
-static const char *const pays_names[] = {
-    [NW_PAYS_BASE] = "base",         [NW_PAYS_YES] = "yes",     [NW_PAYS_MEMORY] = "memory",
-    [NW_PAYS_DEADLINE] = "deadline", [NW_PAYS_NO] = "no",       [NW_PAYS_UNFIT] = "unfit",
-    [NW_PAYS_UNKNOWN] = "unknown",   [NW_PAYS_BATCH] = "batch",
-};
-static const char *const break_even_names[] = {
-    [NW_BREAK_EVEN_NONE] = NULL,
-    [NW_BREAK_EVEN_AT] = "at",
-    [NW_BREAK_EVEN_NEVER] = "never",
-    [NW_BREAK_EVEN_ALWAYS] = "always",
-};
-
-const char *nw_pays_name(nw_pays pays)
-{
-    return pays_names[pays];
-}
-
-static nw_rc set_break_even(json_t *object, const struct nw_choice *choice)
-{
-    json_t *even;
-
-    if (choice->break_even == NW_BREAK_EVEN_NONE)
-        return NW_OK;
-    NW_TRY(add_object(object, "break_even", &even));
-    NW_TRY(nw_json_set_text(even, "kind", break_even_names[choice->break_even]));
-    NW_TRY(nw_json_set_text(even, "strategy", choice->break_even_strategy->name));
-    NW_TRY(nw_json_set_text(even, "collective", choice->break_even_collective));
-    return SET_REALS(even, {"busbw_bytes_per_s", choice->break_even_busbw_bytes_per_s},
-                     {"measured_busbw_bytes_per_s", choice->measured_busbw_bytes_per_s},
-                     {"message_bytes", choice->break_even_message_bytes});
-}
-
-static nw_rc fill_choice(const struct nw_choice *choice, json_t *object)
-{
-    json_t *step;
-
-    NW_TRY(nw_json_set_int(object, "nodes", choice->node_count));
-    NW_TRY(nw_json_set_int(object, "ranks", choice->rank_count));
-    NW_TRY(nw_json_set_text(object, "pays", pays_names[choice->pays]));
-    NW_TRY(set_break_even(object, choice));
-    if (!choice->predicted)
-        return NW_OK;
-    NW_TRY(SET_REALS(object, {"speedup", choice->speedup}, {"efficiency", choice->efficiency},
-                     {"price_per_hour", choice->price_per_hour},
-                     {"cost_per_billion_tokens", choice->cost_per_billion_tokens},
-                     {"time_to_tokens_ns", choice->time_ns}, {"cost_of_tokens", choice->cost},
-                     {"cost_ratio", choice->cost_ratio}, {"cost_ratio_low", choice->cost_ratio_low},
-                     {"cost_ratio_high", choice->cost_ratio_high},
-                     {"probability_pays", choice->probability}));
-    NW_TRY(nw_step_to_json(&choice->strong, &step));
-    NW_TRY(nw_json_set_new(object, "strong", step));
-    if (!choice->weak_predicted)
-        return NW_OK;
-    NW_TRY(SET_REALS(object, {"weak_speedup", choice->weak_speedup},
-                     {"weak_efficiency", choice->weak_efficiency}));
-    NW_TRY(nw_step_to_json(&choice->weak, &step));
-    return nw_json_set_new(object, "weak", step);
-}
-
-static nw_rc set_terms(json_t *root, const struct nw_terms *terms)
-{
-    json_t *object;
-
-    NW_TRY(add_object(root, "terms", &object));
-    NW_TRY(
-        nw_json_set_text(object, "currency", terms->currency[0] != '\0' ? terms->currency : NULL));
-    return SET_REALS(object, {"price_per_node_hour", terms->price_per_node_hour},
-                     {"extra_per_further_node_hour", terms->extra_per_further_node_hour},
-                     {"extra_per_hour", terms->extra_per_hour},
-                     {"extra_when_several_per_hour", terms->extra_when_several_per_hour},
-                     {"max_extra_cost", terms->max_extra_cost},
-                     {"deadline_ns", terms->deadline_ns});
-}
-
-static nw_rc fill_decision(const struct nw_model *model, const struct nw_decision *decision,
-                           json_t *root)
-{
-    json_t *list = json_array();
-
-    NW_TRY(start(model, "decision", root));
-    NW_TRY(set_terms(root, &model->terms));
-    NW_TRY(nw_json_set_new(root, "choices", list));
-    for (size_t i = 0; i < decision->count; i++) {
-        json_t *object = json_object();
-
-        if (json_array_append_new(list, object) != 0)
-            return nw_fail(NW_ENOMEM, "JSON: no memory");
-        NW_TRY(fill_choice(&decision->choices[i], object));
-    }
-    NW_TRY(
-        nw_json_set_int(root, "headline_nodes", decision->choices[decision->headline].node_count));
-    if (decision->fitting_node_count > 0)
-        NW_TRY(nw_json_set_int(root, "fewest_nodes_that_fit", decision->fitting_node_count));
-    return add_assumed(root, decision->assumed);
-}
-
-nw_rc nw_decision_to_json(const struct nw_model *model, const struct nw_decision *decision,
-                          json_t **json_out)
-{
-    json_t *root = json_object();
-    const nw_rc rc = fill_decision(model, decision, root);
-
-    if (rc != NW_OK) {
-        json_decref(root);
-        return rc;
-    }
-    *json_out = root;
     return NW_OK;
 }

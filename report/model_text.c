@@ -1,19 +1,16 @@
+/* What predictions and decisions share: cells of their tables, the job. */
 #include "report/model_text.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-#include "base/table.h"
 #include "base/units.h"
+#include "report/model_text_parts.h"
 
 #define GIB (1024.0 * 1024 * 1024)
 
-struct cell {
-    char text[64];
-};
-
-static const char *gib(struct cell *cell, double bytes)
+const char *nw_cell_gib(struct nw_cell *cell, double bytes)
 {
     char number[32];
 
@@ -21,7 +18,7 @@ static const char *gib(struct cell *cell, double bytes)
     return cell->text;
 }
 
-static const char *duration(struct cell *cell, double ns)
+const char *nw_cell_duration(struct nw_cell *cell, double ns)
 {
     char text[32];
 
@@ -46,7 +43,7 @@ static const struct unit *unit_for(double ns)
     return &units[u];
 }
 
-static const char *part(struct cell *cell, double ns)
+const char *nw_cell_part(struct nw_cell *cell, double ns)
 {
     const struct unit *unit = unit_for(ns);
     char number[32];
@@ -69,21 +66,21 @@ const char *nw_report_step_time(char *to, size_t size, const struct nw_step *ste
     return to;
 }
 
-static const char *interval(struct cell *cell, const struct nw_step *step)
+const char *nw_cell_interval(struct nw_cell *cell, const struct nw_step *step)
 {
     return nw_report_step_time(cell->text, sizeof cell->text, step);
 }
 
-static const char *bounds(struct cell *cell, const struct nw_step *step)
+const char *nw_cell_bounds(struct nw_cell *cell, const struct nw_step *step)
 {
-    struct cell none, full;
+    struct nw_cell none, full;
 
-    snprintf(cell->text, sizeof cell->text, "%.20s … %.20s", part(&none, step->no_overlap_ns),
-             part(&full, step->full_overlap_ns));
+    snprintf(cell->text, sizeof cell->text, "%.20s … %.20s",
+             nw_cell_part(&none, step->no_overlap_ns), nw_cell_part(&full, step->full_overlap_ns));
     return cell->text;
 }
 
-static const char *count(struct cell *cell, double value)
+const char *nw_cell_count(struct nw_cell *cell, double value)
 {
     char text[32];
 
@@ -91,7 +88,7 @@ static const char *count(struct cell *cell, double value)
     return cell->text;
 }
 
-static const char *percent(struct cell *cell, double share)
+const char *nw_cell_percent(struct nw_cell *cell, double share)
 {
     if (!isfinite(share))
         return "–";
@@ -99,19 +96,14 @@ static const char *percent(struct cell *cell, double share)
     return cell->text;
 }
 
-/* The model of errors is too coarse to tell 99.5 from 99.9 %. */
-static const char *certainty(struct cell *cell, double probability)
-{
-    return probability > 0.99 ? "> 99 %" : percent(cell, probability);
-}
-
-static const char *nodes(struct cell *cell, int node_count)
+const char *nw_cell_nodes(struct nw_cell *cell, int node_count)
 {
     snprintf(cell->text, sizeof cell->text, "%d", node_count);
     return cell->text;
 }
 
-static const char *room(struct cell *cell, const struct nw_model *model, const struct nw_step *step)
+const char *nw_cell_room(struct nw_cell *cell, const struct nw_model *model,
+                         const struct nw_step *step)
 {
     char text[32];
     const double left = (double)model->platform.memory_bytes - step->memory.total_bytes;
@@ -124,7 +116,7 @@ static const char *room(struct cell *cell, const struct nw_model *model, const s
 }
 
 /* The weakest link of how the communication was come by. */
-static const char *come_by(const struct nw_step *step)
+const char *nw_cell_come_by(const struct nw_step *step)
 {
     if (step->rank_count < 2)
         return "–";
@@ -201,236 +193,4 @@ nw_rc nw_report_job(FILE *stream, const struct nw_model *model)
     if (model->curves.count == 0)
         fprintf(stream, "no measured communication was given (--results FILE)\n");
     return NW_OK;
-}
-
-/* ---- predict ------------------------------------------------------------------------------- */
-
-static nw_rc print_memory(FILE *stream, const struct nw_model *model, const struct nw_steps *steps)
-{
-    static const struct nw_column columns[] = {{"nodes", NW_RIGHT},     {"strategy", NW_LEFT},
-                                               {"weights", NW_RIGHT},   {"gradients", NW_RIGHT},
-                                               {"optimizer", NW_RIGHT}, {"activations", NW_RIGHT},
-                                               {"buffers", NW_RIGHT},   {"runtime", NW_RIGHT},
-                                               {"total", NW_RIGHT},     {"card", NW_LEFT}};
-    struct nw_table *table;
-
-    NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
-    for (size_t i = 0; i < steps->count; i++) {
-        const struct nw_step *step = &steps->items[i];
-        const struct nw_memory *memory = &step->memory;
-        struct cell c[9];
-
-        nw_table_row(table,
-                     (const char *[]){
-                         nodes(&c[0], step->node_count), step->strategy->name,
-                         gib(&c[1], memory->weights_bytes), gib(&c[2], memory->gradients_bytes),
-                         gib(&c[3], memory->optimizer_bytes), gib(&c[4], memory->activations_bytes),
-                         gib(&c[5], memory->buffers_bytes), gib(&c[6], memory->runtime_bytes),
-                         gib(&c[7], memory->total_bytes), room(&c[8], model, step)});
-    }
-    fprintf(stream, "\nMemory per GPU, GiB\n");
-    return nw_table_print(table, stream);
-}
-
-static nw_rc print_times(FILE *stream, const struct nw_steps *steps)
-{
-    static const struct nw_column columns[] = {
-        {"nodes", NW_RIGHT},    {"strategy", NW_LEFT},  {"compute", NW_RIGHT},
-        {"exposed", NW_RIGHT},  {"hidden", NW_RIGHT},   {"step [range]", NW_LEFT},
-        {"no … full", NW_LEFT}, {"tokens/s", NW_RIGHT}, {"from", NW_LEFT}};
-    struct nw_table *table;
-
-    NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
-    for (size_t i = 0; i < steps->count; i++) {
-        const struct nw_step *step = &steps->items[i];
-        struct cell c[7];
-
-        nw_table_row(table,
-                     (const char *[]){nodes(&c[0], step->node_count), step->strategy->name,
-                                      part(&c[1], step->compute_ns), part(&c[2], step->exposed_ns),
-                                      part(&c[3], step->hidden_ns), interval(&c[4], step),
-                                      bounds(&c[6], step), count(&c[5], step->tokens_per_s),
-                                      come_by(step)});
-    }
-    fprintf(stream,
-            "\nTime of one step: communication exposed, and hidden behind computation; with no "
-            "and full overlap\n");
-    return nw_table_print(table, stream);
-}
-
-nw_rc nw_report_predict(FILE *stream, const struct nw_model *model, const struct nw_steps *steps)
-{
-    unsigned how = 0;
-    nw_assumed assumed = 0;
-    bool optimizer_known = true;
-
-    NW_TRY(nw_report_job(stream, model));
-    NW_TRY(print_memory(stream, model, steps));
-    NW_TRY(print_times(stream, steps));
-    for (size_t i = 0; i < steps->count; i++) {
-        how |= steps->items[i].rank_count > 1 ? steps->items[i].how : 0;
-        assumed |= steps->items[i].assumed;
-        optimizer_known = optimizer_known && steps->items[i].optimizer_known;
-    }
-    if (steps->unpredicted > 0)
-        fprintf(stream, "\nMore nodes: nothing between nodes was measured; give --inter-node GB/s "
-                        "or results of two nodes.\n");
-    if (steps->undealt > 0)
-        fprintf(stream,
-                "\n%zu node count%s left out: the global batch cannot be dealt evenly to "
-                "so many GPUs.\n",
-                steps->undealt, steps->undealt == 1 ? " is" : "s are");
-    if (!optimizer_known)
-        fprintf(stream, "\nThe optimizer's own time is left out: memory bandwidth unknown "
-                        "(--hbm or --gpu).\n");
-    return nw_report_notes(stream, how, assumed);
-}
-
-/* ---- decide -------------------------------------------------------------------------------- */
-
-static const char *verdict(const struct nw_choice *choice)
-{
-    static const char *const names[] = {
-        [NW_PAYS_BASE] = "–",
-        [NW_PAYS_YES] = "pays",
-        [NW_PAYS_MEMORY] = "needed",
-        [NW_PAYS_DEADLINE] = "needed (deadline)",
-        [NW_PAYS_NO] = "does not pay",
-        [NW_PAYS_UNFIT] = "does not fit",
-        [NW_PAYS_UNKNOWN] = "not measured",
-        [NW_PAYS_BATCH] = "batch not divisible",
-    };
-
-    return names[choice->pays];
-}
-
-static const char *times(struct cell *cell, double speedup)
-{
-    snprintf(cell->text, sizeof cell->text, "%.2f×", speedup);
-    return cell->text;
-}
-
-static const char *money(struct cell *cell, double amount)
-{
-    char text[32];
-
-    snprintf(cell->text, sizeof cell->text, "%s", nw_format_sig(text, amount, 3));
-    return cell->text;
-}
-
-static nw_rc print_scaling(FILE *stream, const struct nw_decision *decision, bool weak)
-{
-    static const struct nw_column columns[] = {
-        {"nodes", NW_RIGHT},       {"strategy", NW_LEFT},    {"memory", NW_RIGHT},
-        {"step [range]", NW_LEFT}, {"exposed", NW_RIGHT},    {"tokens/s", NW_RIGHT},
-        {"speed", NW_RIGHT},       {"efficiency", NW_RIGHT}, {"from", NW_LEFT}};
-    struct nw_table *table;
-
-    NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
-    for (size_t i = 0; i < decision->count; i++) {
-        const struct nw_choice *choice = &decision->choices[i];
-        const struct nw_step *step = weak ? &choice->weak : &choice->strong;
-        struct cell c[7];
-
-        if (!(weak ? choice->weak_predicted : choice->predicted)) {
-            nw_table_row(table, (const char *[]){nodes(&c[0], choice->node_count), "–", "–",
-                                                 weak && choice->predicted ? "does not fit"
-                                                                           : verdict(choice),
-                                                 "", "", "", "", ""});
-            continue;
-        }
-        nw_table_row(table, (const char *[]){
-                                nodes(&c[0], choice->node_count), step->strategy->name,
-                                gib(&c[1], step->memory.total_bytes), interval(&c[2], step),
-                                part(&c[3], step->exposed_ns), count(&c[4], step->tokens_per_s),
-                                times(&c[5], weak ? choice->weak_speedup : choice->speedup),
-                                percent(&c[6], weak ? choice->weak_efficiency : choice->efficiency),
-                                come_by(step)});
-    }
-    return nw_table_print(table, stream);
-}
-
-static nw_rc print_cost(FILE *stream, const struct nw_model *model,
-                        const struct nw_decision *decision)
-{
-    const bool priced = isfinite(model->terms.price_per_node_hour);
-    static const struct nw_column columns[] = {{"nodes", NW_RIGHT},       {"per hour", NW_RIGHT},
-                                               {"10^9 tokens", NW_RIGHT}, {"against one", NW_LEFT},
-                                               {"time, all", NW_RIGHT},   {"cost, all", NW_RIGHT},
-                                               {"verdict", NW_LEFT},      {"certainty", NW_RIGHT}};
-    struct nw_table *table;
-
-    NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
-    for (size_t i = 0; i < decision->count; i++) {
-        const struct nw_choice *choice = &decision->choices[i];
-        const bool compared = choice->predicted && isfinite(choice->probability);
-        const bool pays = choice->pays == NW_PAYS_YES;
-        struct cell c[7];
-
-        snprintf(c[4].text, sizeof c[4].text, "%.2f× [%.2f, %.2f]", choice->cost_ratio,
-                 choice->cost_ratio_low, choice->cost_ratio_high);
-        nw_table_row(
-            table,
-            (const char *[]){
-                nodes(&c[0], choice->node_count),
-                choice->predicted ? money(&c[1], choice->price_per_hour) : "–",
-                choice->predicted ? money(&c[2], choice->cost_per_billion_tokens) : "–",
-                compared ? c[4].text : "–",
-                choice->predicted ? duration(&c[3], choice->time_ns) : "–",
-                choice->predicted ? money(&c[5], choice->cost) : "–", verdict(choice),
-                compared ? certainty(&c[6], pays ? choice->probability : 1 - choice->probability)
-                         : "–"});
-    }
-    fprintf(stream, "\nCost, %s%s\n", priced ? "in " : "in node-hours (no price was given)",
-            !priced                            ? ""
-            : model->terms.currency[0] != '\0' ? model->terms.currency
-                                               : "the unit of --price-per-node-hour");
-    return nw_table_print(table, stream);
-}
-
-static void print_break_even(FILE *stream, const struct nw_choice *choice)
-{
-    char at[32], measured[32], message[32];
-
-    if (choice->break_even == NW_BREAK_EVEN_NONE || choice->break_even_collective == NULL)
-        return;
-    fprintf(stream, "  %d nodes, %s: ", choice->node_count, choice->break_even_strategy->name);
-    if (choice->break_even == NW_BREAK_EVEN_AT)
-        fprintf(stream, "from %s GB/s",
-                nw_format_gb_per_s(at, choice->break_even_busbw_bytes_per_s));
-    else
-        fprintf(stream, "%s",
-                choice->break_even == NW_BREAK_EVEN_NEVER ? "at no speed" : "at any speed");
-    nw_format_bytes(message, (uint64_t)choice->break_even_message_bytes);
-    if (isfinite(choice->measured_busbw_bytes_per_s))
-        fprintf(stream, "; at hand: %s GB/s (bus bandwidth of %s, %s)\n",
-                nw_format_gb_per_s(measured, choice->measured_busbw_bytes_per_s),
-                choice->break_even_collective, message);
-    else
-        fprintf(stream, "; not measured (bus bandwidth of %s, %s)\n", choice->break_even_collective,
-                message);
-}
-
-nw_rc nw_report_decide(FILE *stream, const struct nw_model *model,
-                       const struct nw_decision *decision)
-{
-    char text[1024];
-    bool any = false;
-
-    NW_TRY(nw_report_job(stream, model));
-    fprintf(stream, "\nSame global batch on every node count (strong scaling)\n");
-    NW_TRY(print_scaling(stream, decision, false));
-    fprintf(stream, "\nSame batch per GPU, larger global batch (weak scaling)\n");
-    NW_TRY(print_scaling(stream, decision, true));
-    NW_TRY(print_cost(stream, model, decision));
-    fprintf(stream, "%s\n", nw_report_pays_rule(text, sizeof text, model));
-    for (size_t i = 0; i < decision->count; i++)
-        any = any || decision->choices[i].break_even != NW_BREAK_EVEN_NONE;
-    if (any)
-        fprintf(stream, "\nPays, between nodes\n");
-    for (size_t i = 0; i < decision->count; i++)
-        print_break_even(stream, &decision->choices[i]);
-    fputc('\n', stream);
-    nw_print_wrapped(stream, "", "", nw_report_sentence(text, sizeof text, model, decision));
-    return nw_report_notes(stream, decision->how, decision->assumed);
 }

@@ -1,0 +1,23 @@
+/* Private to report/. Cells that the tables of predictions and decisions share. */
+#ifndef NW_REPORT_MODEL_TEXT_PARTS_H
+#define NW_REPORT_MODEL_TEXT_PARTS_H
+
+#include "report/model_text.h"
+
+struct nw_cell { /* holds the text that a call returns */
+    char text[64];
+};
+
+const char *nw_cell_gib(struct nw_cell *cell, double bytes);
+const char *nw_cell_duration(struct nw_cell *cell, double ns);
+const char *nw_cell_part(struct nw_cell *cell, double ns);
+const char *nw_cell_interval(struct nw_cell *cell, const struct nw_step *step);
+const char *nw_cell_bounds(struct nw_cell *cell, const struct nw_step *step);
+const char *nw_cell_count(struct nw_cell *cell, double value);
+const char *nw_cell_percent(struct nw_cell *cell, double share);
+const char *nw_cell_nodes(struct nw_cell *cell, int node_count);
+const char *nw_cell_room(struct nw_cell *cell, const struct nw_model *model,
+                         const struct nw_step *step);
+const char *nw_cell_come_by(const struct nw_step *step);
+
+#endif
