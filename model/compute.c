@@ -1,7 +1,277 @@
-/* Time of the computation: FLOPs that are executed over the rate that a training step reaches. */
+/* Time of the computation: operators (model/operators.c) over the rates of one GPU.
+ *
+ *     pass = products + attention core + bytes between them × passes of the framework
+ *     and never less than it takes the CPU to launch its kernels
+ *
+ * Where only the rate of a whole step is known (--tflops), FLOPs over that rate. */
 #include "model/step.h"
 
 #include <math.h>
+
+#include "model/gemm.h"
+#include "model/operators.h"
+#include "model/profile.h"
+
+struct rates {
+    const struct nw_platform *platform;
+    const struct nw_profile *profile;
+    nw_units_kind units, wide_units; /* wide: of what fp8 leaves in 16 bit */
+    double e, gradient_bytes;
+    double launch_ns;
+    double scale; /* of everything: framework × anchor */
+};
+
+static double constant(const struct nw_platform *platform, nw_constant key)
+{
+    const double value = platform->assumptions.value[key];
+
+    return value > 0 ? value : nw_constants[key].value;
+}
+
+static struct rates rates_of(const struct nw_job *job, const struct nw_layout *layout,
+                             const struct nw_platform *platform)
+{
+    const struct nw_profile *profile = layout->profile != NULL ? layout->profile : &nw_profiles[0];
+    const nw_units_kind units = job->precision->units;
+
+    return (struct rates){
+        .platform = platform,
+        .profile = profile,
+        .units = units,
+        .wide_units = units == NW_UNITS_FP8 ? NW_UNITS_BF16 : units,
+        .e = job->precision->element_bytes,
+        .gradient_bytes =
+            job->gradient_bytes > 0 ? job->gradient_bytes : job->precision->element_bytes,
+        .launch_ns = constant(platform, NW_CONSTANT_LAUNCH_NS) * profile->launch_share,
+        .scale = profile->time_factor *
+                 (platform->step_time_factor > 0 ? platform->step_time_factor : 1),
+    };
+}
+
+/* ---- one pass over a unit ------------------------------------------------------------------ */
+
+struct pass {
+    double product_ns, attention_ns, memory_ns;
+    double kernels;
+};
+
+static void add_product(const struct rates *rates, const struct nw_linear *linear,
+                        struct nw_product product, struct pass *pass)
+{
+    const bool narrow = linear->narrow && rates->units == NW_UNITS_FP8;
+
+    product.in_bytes = narrow ? 1 : rates->e;
+    if (product.out_bytes == 0)
+        product.out_bytes = rates->e;
+    const double ns =
+        nw_product_ns(rates->platform, narrow ? rates->units : rates->wide_units, &product);
+
+    *(linear->attention ? &pass->attention_ns : &pass->product_ns) += ns;
+    pass->kernels += 1;
+}
+
+static void forward_linear(const struct rates *rates, const struct nw_linear *linear,
+                           struct pass *pass)
+{
+    add_product(rates, linear,
+                (struct nw_product){
+                    .batch = linear->batch, .m = linear->rows, .n = linear->out, .k = linear->in},
+                pass);
+}
+
+/* A weight's gradient is added to what earlier micro-batches left: read and written. */
+static void backward_linear(const struct rates *rates, const struct nw_linear *linear,
+                            struct pass *pass)
+{
+    add_product(rates, linear,
+                (struct nw_product){
+                    .batch = linear->batch, .m = linear->rows, .n = linear->in, .k = linear->out},
+                pass);
+    if (!linear->frozen)
+        add_product(
+            rates, linear,
+            (struct nw_product){.batch = linear->batch,
+                                .m = linear->in,
+                                .n = linear->out,
+                                .k = linear->rows,
+                                .out_bytes = linear->weights ? 2 * rates->gradient_bytes : 0},
+            pass);
+}
+
+/* A fused core: its tiles of 128 queries are dealt to the SMs like a product's; heads of 64 feed
+ * the matrix units less than those of 128 (Dao 2023, figures 4-7). */
+static double core_ns(const struct rates *rates, const struct nw_attention_core *core, double flops)
+{
+    const struct nw_product tiles = {
+        .batch = core->batch, .m = core->rows, .n = 128, .k = 1e9 /* depth costs nothing */};
+    const double size = (core->query_size + core->value_size) / 2;
+    const double share = constant(rates->platform, NW_CONSTANT_ATTENTION_SHARE) * size /
+                         (size + 32) * (160.0 / 128) *
+                         fmin(nw_shape_share(rates->platform, &tiles) / 0.92, 1);
+
+    return core->batch > 0
+               ? flops / (nw_sustained_flops(rates->platform, rates->wide_units) * share) * 1e9
+               : 0;
+}
+
+static struct pass forward_pass(const struct rates *rates, const struct nw_operators *operators)
+{
+    const double passes = rates->profile->memory_passes;
+    struct pass pass = {.kernels = operators->forward_kernels * passes};
+
+    for (size_t i = 0; i < operators->linear_count; i++)
+        forward_linear(rates, &operators->linears[i], &pass);
+    pass.attention_ns += core_ns(rates, &operators->core, nw_core_flops(&operators->core));
+    pass.kernels += operators->core.batch > 0 ? 1 : 0;
+    pass.memory_ns =
+        nw_traffic_ns(rates->platform, operators->forward_bytes * passes + operators->pass_bytes);
+    if (operators->stated_flops > 0)
+        pass.product_ns +=
+            operators->stated_flops / nw_sustained_flops(rates->platform, rates->units) * 1e9;
+    return pass;
+}
+
+static struct pass backward_pass(const struct rates *rates, const struct nw_operators *operators)
+{
+    const double passes = rates->profile->memory_passes;
+    struct pass pass = {.kernels = operators->backward_kernels * passes};
+
+    for (size_t i = 0; i < operators->linear_count; i++)
+        backward_linear(rates, &operators->linears[i], &pass);
+    pass.attention_ns += core_ns(rates, &operators->core, 2.5 * nw_core_flops(&operators->core));
+    pass.kernels += operators->core.batch > 0 ? 2 : 0;
+    pass.memory_ns =
+        nw_traffic_ns(rates->platform, operators->backward_bytes * passes + operators->pass_bytes);
+    if (operators->stated_flops > 0)
+        pass.product_ns +=
+            2 * operators->stated_flops / nw_sustained_flops(rates->platform, rates->units) * 1e9;
+    return pass;
+}
+
+/* The attention core once more: materialised scores are made again; a flash kernel's backward does
+ * that anyway, frameworks that checkpoint it run its forward again. */
+static struct pass selective_pass(const struct rates *rates, const struct nw_operators *operators)
+{
+    struct pass pass = {.kernels = operators->core.batch > 0 ? 1 : 2};
+
+    for (size_t i = 0; i < operators->linear_count; i++)
+        if (operators->linears[i].attention)
+            forward_linear(rates, &operators->linears[i], &pass);
+    pass.attention_ns += core_ns(rates, &operators->core, nw_core_flops(&operators->core));
+    pass.memory_ns =
+        nw_traffic_ns(rates->platform, operators->softmax_bytes * rates->profile->memory_passes);
+    return pass;
+}
+
+static double core_forward_flops(const struct nw_operators *operators)
+{
+    double sum = nw_core_flops(&operators->core);
+
+    for (size_t i = 0; i < operators->linear_count; i++)
+        if (operators->linears[i].attention)
+            sum += 2 * operators->linears[i].batch * operators->linears[i].rows *
+                   operators->linears[i].in * operators->linears[i].out;
+    return sum;
+}
+
+/* ---- units --------------------------------------------------------------------------------- */
+
+/* Adds the pass to the parts; returns its time. */
+static double take(const struct rates *rates, const struct pass *pass, struct nw_unit_time *time)
+{
+    const double gpu = pass->product_ns + pass->attention_ns + pass->memory_ns;
+    const double wait = fmax(pass->kernels * rates->launch_ns - gpu, 0);
+
+    time->product_ns += pass->product_ns * rates->scale;
+    time->attention_ns += pass->attention_ns * rates->scale;
+    time->memory_ns += pass->memory_ns * rates->scale;
+    time->launch_ns += wait * rates->scale;
+    return (gpu + wait) * rates->scale;
+}
+
+static void count_flops(const struct nw_operators *operators, nw_recompute recompute,
+                        struct nw_unit_time *time)
+{
+    const double forward = nw_operators_forward_flops(operators);
+    const double again = recompute == NW_RECOMPUTE_FULL        ? forward
+                         : recompute == NW_RECOMPUTE_SELECTIVE ? core_forward_flops(operators)
+                                                               : 0;
+
+    time->model_flops = forward + nw_operators_backward_flops(operators);
+    time->flops = time->model_flops + again;
+}
+
+/* A step's own rate: everything that is not a product is inside it. */
+static struct nw_unit_time stated_time(const struct rates *rates,
+                                       const struct nw_operators *operators, nw_recompute recompute)
+{
+    const double ns_per_flop =
+        1e9 / rates->platform->rate.flops_per_s *
+        (rates->platform->step_time_factor > 0 ? rates->platform->step_time_factor : 1);
+    struct nw_unit_time time = {0};
+
+    count_flops(operators, recompute, &time);
+    time.forward_ns = nw_operators_forward_flops(operators) * ns_per_flop;
+    time.backward_ns = nw_operators_backward_flops(operators) * ns_per_flop;
+    time.recompute_ns = (time.flops - time.model_flops) * ns_per_flop;
+    time.product_ns = time.forward_ns + time.backward_ns + time.recompute_ns;
+    return time;
+}
+
+static bool only_step_rate(const struct rates *rates)
+{
+    const struct nw_platform *platform = rates->platform;
+
+    return platform->rate.source == NW_RATE_STATED || !(platform->hbm_bytes_per_s > 0) ||
+           !isfinite(nw_sustained_flops(platform, rates->units)) ||
+           !isfinite(nw_sustained_flops(platform, rates->wide_units));
+}
+
+static struct nw_unit_time unit_time(const struct rates *rates,
+                                     const struct nw_operators *operators, nw_recompute recompute)
+{
+    struct nw_unit_time time = {0};
+
+    if (only_step_rate(rates))
+        return stated_time(rates, operators, recompute);
+    const struct pass forward = forward_pass(rates, operators);
+    const struct pass backward = backward_pass(rates, operators);
+
+    count_flops(operators, recompute, &time);
+    time.forward_ns = take(rates, &forward, &time);
+    time.backward_ns = take(rates, &backward, &time);
+    if (recompute == NW_RECOMPUTE_FULL)
+        time.recompute_ns = take(rates, &forward, &time);
+    if (recompute == NW_RECOMPUTE_SELECTIVE) {
+        const struct pass again = selective_pass(rates, operators);
+
+        time.recompute_ns = take(rates, &again, &time);
+    }
+    return time;
+}
+
+void nw_compute_of(const struct nw_job *job, const struct nw_layout *layout, uint64_t micro_batch,
+                   const struct nw_platform *platform, struct nw_compute *compute_out)
+{
+    const struct rates rates = rates_of(job, layout, platform);
+    struct nw_compute compute = {0};
+    struct nw_operators operators;
+
+    for (int kind = 0; kind < NW_LAYER_KINDS; kind++) {
+        compute.layer_count[kind] = (double)nw_transformer_layer_count(&job->net, kind);
+        if (!(compute.layer_count[kind] > 0))
+            continue;
+        nw_operators_layer(job, layout, micro_batch, kind, &operators);
+        compute.layer[kind] = unit_time(&rates, &operators, job->recompute);
+    }
+    nw_operators_embedding(job, layout, micro_batch, &operators);
+    compute.embedding = unit_time(&rates, &operators, NW_RECOMPUTE_NONE);
+    nw_operators_head(job, layout, micro_batch, rates.profile->fused_loss, &operators);
+    compute.head = unit_time(&rates, &operators, NW_RECOMPUTE_NONE);
+    *compute_out = compute;
+}
+
+/* ---- of the simulation that model/step_build.c replaces ----------------------------------- */
 
 void nw_simulation_init(const struct nw_job *job, const struct nw_platform *platform,
                         const struct nw_scenario *scenario, struct nw_group group,

@@ -53,13 +53,19 @@ const struct nw_precision nw_precisions[] = {
 const char *const nw_precision_names[] = {"fp32", "bf16", "fp16", "tf32", "fp8", NULL};
 
 /* Adam keeps two fp32 moments (Rajbhandari et al. 2020, ZeRO, section 3.1: K = 12 with the master
- * copy); 8-bit Adam two bytes (Dettmers et al. 2022); SGD with momentum one fp32 buffer. */
+ * copy); 8-bit Adam two bytes (Dettmers et al. 2022); SGD with momentum one fp32 buffer. Adafactor
+ * keeps a sum per row and column, next to nothing per parameter, and passes over the squared
+ * gradient and the update three times (Shazeer and Stern 2018, algorithm 4); LAMB writes its update
+ * and reads it and the weights again for their norms (You et al. 2020, algorithm 2). */
 const struct nw_optimizer nw_optimizers[] = {
     {.name = "adam", .title = "Adam", .state_bytes = 8},
     {.name = "adamw", .title = "AdamW", .state_bytes = 8},
     {.name = "adam8bit", .title = "8-bit Adam", .state_bytes = 2},
+    {.name = "adafactor", .title = "Adafactor", .state_bytes = 0, .again_bytes = 16},
+    {.name = "lamb", .title = "LAMB", .state_bytes = 8, .again_bytes = 12},
     {.name = "sgd", .title = "SGD with momentum", .state_bytes = 4},
     {.name = "sgd-plain", .title = "SGD without momentum", .state_bytes = 0},
     {.name = NULL},
 };
-const char *const nw_optimizer_names[] = {"adam", "adamw", "adam8bit", "sgd", "sgd-plain", NULL};
+const char *const nw_optimizer_names[] = {"adam", "adamw", "adam8bit",  "adafactor",
+                                          "lamb", "sgd",   "sgd-plain", NULL};

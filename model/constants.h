@@ -12,6 +12,17 @@
 
 /* X(key, value, unit, what it is, source) */
 #define NW_CONSTANT_MAP(X)                                                                         \
+    X(GEMM_SHARE, 0.75, "of peak",                                                                 \
+      "what the largest matrix products sustain, where the catalogue does not say",                \
+      "published GPUs: 0.51-0.87")                                                                 \
+    X(GEMM_DEPTH, 130, "elements",                                                                 \
+      "depth k at which a product loses half: a tile fills its pipeline and writes its result",    \
+      "697 measured shapes (A100 PCIe, B200): 100-200 on either GPU alone")                        \
+    X(ATTENTION_SHARE, 0.70, "of sustained products",                                              \
+      "what a fused attention core reaches at heads of 128",                                       \
+      "88 measured cores (A100 PCIe, B200)")                                                       \
+    X(LAUNCH_NS, 5000, "ns", "the CPU's time to launch a kernel from a framework",                 \
+      "published small models")                                                                    \
     X(RUNTIME_BYTES, 1.5 * 1024 * 1024 * 1024, "bytes",                                            \
       "memory of the CUDA context, NCCL and the allocator, per GPU",                               \
       "24 published memory rows (SimuMax, B200) within -7..+5 %")                                  \

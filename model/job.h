@@ -34,6 +34,7 @@ extern const char *const nw_precision_names[]; /* NULL-terminated */
 struct nw_optimizer {
     const char *name, *title;
     double state_bytes; /* per parameter, without the master copy */
+    double again_bytes; /* read and written once more by the update itself, per parameter */
 };
 extern const struct nw_optimizer nw_optimizers[];
 extern const char *const nw_optimizer_names[];

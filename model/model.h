@@ -62,7 +62,8 @@ struct nw_platform {
     struct nw_assumptions assumptions;
     const struct nw_gemm_point *gemm_points; /* borrowed; NULL: none measured */
     size_t gemm_point_count;
-    double peak_flops;                 /* dense, of the job's matrix units; NAN unknown */
+    nw_units_kind units;               /* of the job's products */
+    double peak_flops;                 /* dense, of these units; NAN unknown */
     double step_time_factor;           /* measured step over the predicted one (anchor); 1 */
     double host_to_device_bytes_per_s; /* one way, pinned; NAN unknown */
     double host_memory_bytes_per_s;    /* that the CPU's update can use, per GPU; NAN */

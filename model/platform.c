@@ -25,13 +25,6 @@ static nw_constant efficiency_of(const struct nw_gpu *gpu)
     return NW_CONSTANT_EFFICIENCY_OTHER;
 }
 
-double nw_gpu_peak(const struct nw_gpu *gpu, const struct nw_precision *precision)
-{
-    if (strcmp(precision->name, "bf16") == 0)
-        return gpu->bf16_flops;
-    return strcmp(precision->name, "fp16") == 0 ? gpu->fp16_flops : 0;
-}
-
 static nw_rc catalogue_rate(const struct nw_gpu *gpu, const struct nw_precision *precision,
                             struct nw_rate *rate_out)
 {
@@ -201,8 +194,12 @@ nw_rc nw_platform_choose(const struct nw_model_request *request, const struct nw
         NW_TRY(nw_gpu_find(request->gpu, &platform->gpu));
     else if (measured != NULL && nw_gpu_find(measured, &platform->gpu) != NW_OK)
         nw_clear_error(); /* an unknown GPU is no error while the rate is given */
+    platform->units = precision->units;
     NW_TRY(choose_rate(request, results, precision, measured, platform));
     if (platform->gpu != NULL) {
+        const double peak = nw_gpu_peak(platform->gpu, precision);
+
+        platform->peak_flops = peak > 0 ? peak : NAN;
         platform->memory_bytes = platform->gpu->memory_bytes;
         if (platform->gpu->hbm_bytes_per_s > 0)
             platform->hbm_bytes_per_s = platform->gpu->hbm_bytes_per_s;

@@ -1,0 +1,175 @@
+/* Matrix products by shape. A product is cut into tiles of its result, one SM works on one tile at
+ * a time, and each tile begins with filling its pipeline and ends with writing its result:
+ *
+ *     share = useful part of the tiles × busy part of the SMs × k / (k + GEMM_DEPTH)
+ *     rate  = what the largest products sustain × share, and never faster than memory feeds it
+ *
+ * Tiles: of 128 × 256, 256 × 128, 128 × 128 or 64 × 64 whichever serves best, as libraries choose;
+ * the small ones move more bytes a FLOP and reach less (0.92, 0.6). SMs: libraries split the last
+ * wave's tiles along k (stream-K), so only the root of what the last wave idles is lost. The two
+ * constants that are fitted, and what they leave: docs/model.md, "Compute". */
+#include "model/gemm.h"
+
+#include <math.h>
+
+#define DEFAULT_SM_COUNT 108
+
+static double constant(const struct nw_platform *platform, nw_constant key)
+{
+    const double value = platform->assumptions.value[key];
+
+    return value > 0 ? value : nw_constants[key].value;
+}
+
+/* ---- rates --------------------------------------------------------------------------------- */
+
+static double peak_of(const struct nw_gpu *gpu, nw_units_kind units)
+{
+    switch (units) {
+    case NW_UNITS_FP32:
+        return gpu->fp32_flops;
+    case NW_UNITS_TF32: /* units before Ampere have none: the fp32 ones do it */
+        return gpu->tf32_flops > 0 ? gpu->tf32_flops : gpu->fp32_flops;
+    case NW_UNITS_FP16:
+        return gpu->fp16_flops;
+    case NW_UNITS_BF16:
+        return gpu->bf16_flops;
+    case NW_UNITS_FP8:
+        return gpu->fp8_flops;
+    }
+    return 0;
+}
+
+double nw_gpu_peak(const struct nw_gpu *gpu, const struct nw_precision *precision)
+{
+    return peak_of(gpu, precision->units);
+}
+
+/* Sustained rate from the catalogue: what the largest products were seen to reach, scaled between
+ * units by their peaks. */
+static double catalogue_flops(const struct nw_platform *platform, nw_units_kind units)
+{
+    const struct nw_gpu *gpu = platform->gpu;
+    const double peak = gpu != NULL ? peak_of(gpu, units) : 0;
+    const double half = gpu == NULL ? 0 : gpu->bf16_flops > 0 ? gpu->bf16_flops : gpu->fp16_flops;
+
+    if (!(peak > 0))
+        return NAN;
+    if (units == NW_UNITS_FP8 && gpu->matmul_fp8_flops > 0)
+        return gpu->matmul_fp8_flops;
+    if (gpu->matmul_flops > 0 && half > 0 && units != NW_UNITS_FP32)
+        return gpu->matmul_flops * peak / half;
+    return peak * constant(platform, NW_CONSTANT_GEMM_SHARE);
+}
+
+double nw_sustained_flops(const struct nw_platform *platform, nw_units_kind units)
+{
+    const double known = catalogue_flops(platform, units);
+
+    if (platform->rate.source != NW_RATE_GEMM)
+        return known;
+    /* Measured in the job's own type; other units in the ratio of the catalogue. */
+    const double own = catalogue_flops(platform, platform->units);
+
+    if (units == platform->units || !isfinite(known) || !isfinite(own))
+        return platform->rate.base_flops_per_s;
+    return platform->rate.base_flops_per_s * known / own;
+}
+
+double nw_traffic_ns(const struct nw_platform *platform, double bytes)
+{
+    const double rate = platform->hbm_bytes_per_s * constant(platform, NW_CONSTANT_HBM_SHARE);
+
+    return rate > 0 ? bytes / rate * 1e9 : 0;
+}
+
+/* ---- the law ------------------------------------------------------------------------------- */
+
+static double tile_share(double sm_count, const struct nw_product *product, double high,
+                         double wide)
+{
+    const double rows = ceil(product->m / high), columns = ceil(product->n / wide);
+    const double tiles = product->batch * rows * columns;
+    const double useful = product->m * product->n / (rows * high * columns * wide);
+    const double busy = tiles / (ceil(tiles / sm_count) * sm_count);
+
+    return useful * (tiles < sm_count ? busy : sqrt(busy));
+}
+
+double nw_shape_share(const struct nw_platform *platform, const struct nw_product *product)
+{
+    static const struct {
+        double high, wide, reach;
+    } tiles[] = {{128, 256, 1}, {256, 128, 1}, {128, 128, 0.92}, {64, 64, 0.6}};
+    const int known = platform->gpu != NULL ? platform->gpu->sm_count : 0;
+    const double depth = constant(platform, NW_CONSTANT_GEMM_DEPTH);
+    double best = 0;
+
+    for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++)
+        best = fmax(best, tiles[i].reach * tile_share(known > 0 ? known : DEFAULT_SM_COUNT, product,
+                                                      tiles[i].high, tiles[i].wide));
+    return best * product->k / (product->k + depth);
+}
+
+/* ---- measured points ----------------------------------------------------------------------- */
+
+/* Measured over the law's, from the measured shapes, weighted by the inverse square of their
+ * distance in log m, n, k: at a measured shape the measurement, far away their mean. */
+static double measured_ratio(const struct nw_platform *platform, nw_units_kind units,
+                             const struct nw_product *product, double law_flops)
+{
+    double weights = 0, sum = 0;
+
+    (void)law_flops;
+    if (platform->gemm_point_count == 0 || units != platform->units)
+        return 1;
+    const double sustained = nw_sustained_flops(platform, units);
+
+    for (size_t i = 0; i < platform->gemm_point_count; i++) {
+        const struct nw_gemm_point *point = &platform->gemm_points[i];
+        const struct nw_product shape = {.batch = point->batch > 0 ? point->batch : 1,
+                                         .m = point->m,
+                                         .n = point->n,
+                                         .k = point->k};
+        const double at[3] = {log(shape.m * shape.batch / (product->m * product->batch)),
+                              log(shape.n / product->n), log(shape.k / product->k)};
+        const double distance = at[0] * at[0] + at[1] * at[1] + at[2] * at[2];
+        const double law = sustained * nw_shape_share(platform, &shape);
+
+        if (!(point->flops_per_s > 0) || !(law > 0))
+            continue;
+        const double weight = 1 / (distance + 1e-6);
+
+        weights += weight;
+        sum += weight * log(point->flops_per_s / law);
+    }
+    return weights > 0 ? exp(sum / weights) : 1;
+}
+
+double nw_product_ns(const struct nw_platform *platform, nw_units_kind units,
+                     const struct nw_product *product)
+{
+    const double flops = nw_product_flops(product);
+
+    if (!(flops > 0))
+        return 0;
+    const double law = nw_sustained_flops(platform, units) * nw_shape_share(platform, product);
+    const double rate = law * measured_ratio(platform, units, product, law);
+    const double bytes =
+        product->batch * ((product->m + product->n) * product->k * product->in_bytes +
+                          product->m * product->n * product->out_bytes);
+
+    return fmax(flops / rate * 1e9, nw_traffic_ns(platform, bytes));
+}
+
+double nw_gemm_efficiency(const struct nw_platform *platform, double batch, double m, double n,
+                          double k)
+{
+    const struct nw_product product = {
+        .batch = batch, .m = m, .n = n, .k = k, .in_bytes = 2, .out_bytes = 2};
+    const double ns = nw_product_ns(platform, platform->units, &product);
+    const double peak = platform->peak_flops > 0 ? platform->peak_flops
+                                                 : nw_sustained_flops(platform, platform->units);
+
+    return nw_product_flops(&product) / ns * 1e9 / peak;
+}
