@@ -1,85 +1,197 @@
-/* Memory of one GPU. One function a part. */
-#include "model/step.h"
+/* Memory of one GPU: the parts put together at the moment that needs most. */
+#include "model/memory.h"
 
 #include <math.h>
+
+#include "model/memory_parts.h"
+#include "model/model.h"
 
 static double larger(double a, double b)
 {
     return a > b ? a : b;
 }
 
-double nw_largest_unit(const struct nw_transformer *net)
+static double smaller(double a, double b)
 {
-    struct nw_tensors embedding, layer, head;
-
-    nw_transformer_embedding(net, &embedding);
-    nw_transformer_layer(net, &layer);
-    nw_transformer_head(net, &head);
-    return larger(larger((double)embedding.total, (double)layer.total), (double)head.total);
+    return a < b ? a : b;
 }
 
-/* Kept for the backward pass by one layer. Plain MLP: Korthikanti et al. 2022, section 4.1,
- * sbh(34 + 5as/h) in 16 bit, of which 32 are 16 elements and 2 are dropout masks of a byte, written
- * out here for any MLP width and element size. Gated MLP without dropout: two norms, their outputs,
- * query, attention output (6h), key and value, and gate, up and their product (3f). */
-static double layer_activations(const struct nw_job *job, double tokens)
+double nw_largest_unit(const struct nw_transformer *net)
 {
-    const struct nw_transformer *net = &job->net;
-    const double e = job->precision->element_bytes, h = (double)net->hidden;
-    const double f = (double)net->ffn, kv = (double)(net->kv_heads * net->head_size);
-    const double scores = tokens * (double)net->heads * (double)job->sequence;
-    double bytes = net->gated ? e * tokens * (6 * h + 2 * kv + 3 * f)
-                              : e * tokens * (8 * h + 2 * f) + 2 * tokens * h;
+    return (double)nw_transformer_largest_unit(net);
+}
 
-    if (!job->flash) /* softmax output, dropout mask and output: 5as² per sequence in 16 bit */
-        bytes += scores * (2 * e + 1);
+/* fsdp: the units at work and prefetched, the unreduced gradient of one, and the root's unit
+ * (embedding, output layer), which stays gathered. DeepSpeed zero3: gathered weights up to
+ * stage3_max_live_parameters, at least the largest unit, and a reduction bucket. */
+static double gathered(const struct nw_memory_task *task, const struct nw_stage_parameters *own)
+{
+    const struct nw_profile *profile = task->profile;
+    const double e = task->job->precision->element_bytes;
+    const double unit = larger(own->layer_unit, own->ends);
+    const double all = own->layers + own->experts + own->ends;
+    const double reduce =
+        task->job->reduce_bytes > 0 ? task->job->reduce_bytes : task->job->gradient_bytes;
+    const bool trains = nw_memory_trains_all(task);
+
+    if (profile->live_elements > 0)
+        return e * larger(smaller(profile->live_elements, all), unit) +
+               (trains ? reduce * smaller(profile->reduce_bucket_elements, all) : 0);
+    return task->policy->gathered_units * own->layer_unit * e + own->ends * e +
+           (trains ? own->layer_unit * (e + reduce) + own->ends * e : 0);
+}
+
+double nw_memory_buffers(const struct nw_memory_task *task, const struct nw_stage_parameters *own)
+{
+    const struct nw_strategy *strategy = task->layout->strategy;
+    const struct nw_profile *profile = task->profile;
+    const double e = task->job->precision->element_bytes, h = (double)task->job->net.hidden;
+    const double all = own->layers + own->experts + own->ends;
+    const bool trains = nw_memory_trains_all(task);
+    double bytes = 0;
+
+    if (strategy != NULL && nw_layout_reduce_count(task->layout) > 1) {
+        if (strategy->weights_sharded)
+            bytes += gathered(task, own);
+        else if (strategy->optimizer_sharded && task->policy->bucket_copies && trains)
+            bytes += smaller(profile->reduce_bucket_elements, all) * task->job->gradient_bytes +
+                     smaller(profile->gather_bucket_elements, all) * e;
+        else if (!strategy->optimizer_sharded && profile->buckets_are_copies && trains)
+            bytes += all * task->job->gradient_bytes;
+    }
+    if (nw_memory_weight_bytes(task) > e && trains &&
+        (strategy == NULL || !strategy->weights_sharded))
+        bytes += own->quantised * e; /* autocast's 16-bit copies, kept for the backward pass */
+    if (task->pp > 1)                /* a boundary's activations, received and to send */
+        bytes += 2 * e * task->tokens * h / task->norm_cut;
+    if (task->cp > 1) /* the next rank's keys and values */
+        bytes += 4 * e * task->tokens *
+                 (double)(task->job->net.kv_heads * task->job->net.head_size) / task->tp;
     return bytes;
 }
 
-/* Logits in the working precision, their fp32 copy and its gradient (PyTorch cross-entropy). */
-static double logits(const struct nw_job *job, double tokens)
+/* CUDA context, framework, and NCCL's buffers of each group of ranks that talks: 16 channels with
+ * a ring's and a tree's connections, of 4 MiB (NCCL_BUFFSIZE) and the low-latency protocols' own.
+ */
+double nw_memory_runtime(const struct nw_memory_task *task,
+                         const struct nw_assumptions *assumptions)
 {
-    const double e = job->precision->element_bytes;
+    const double groups = (task->tp > 1) + (task->pp > 1) + (task->cp > 1) + (task->ep > 1) +
+                          (nw_layout_reduce_count(task->layout) > 1);
 
-    return tokens * (double)job->net.vocab * (e < 4 ? e + 4 + 4 : 4 + 4);
+    return assumptions->value[NW_CONSTANT_RUNTIME_BYTES] + groups * 0.3 * 1024 * 1024 * 1024;
 }
 
-/* Full checkpointing keeps each layer's input and, while it works, one whole layer (Chen et al.
- * 2016; Korthikanti et al. 2022, section 5: 2sbhL). */
-static double activations(const struct nw_job *job, double tokens)
+static struct nw_memory_task task_of(const struct nw_job *job, const struct nw_layout *layout,
+                                     uint64_t micro_batch, uint64_t micro_batch_count)
 {
-    const double layers = (double)job->net.layers, one = layer_activations(job, tokens);
-    const double input = job->precision->element_bytes * tokens * (double)job->net.hidden;
+    struct nw_memory_task task = {
+        .job = job,
+        .layout = layout,
+        .profile = layout->profile != NULL ? layout->profile : &nw_profiles[0],
+        .policy = nw_memory_policy_of(layout->profile),
+        .micro_batch = (double)micro_batch,
+        .micro_batch_count = (double)(micro_batch_count > 0 ? micro_batch_count : 1),
+        .tp = nw_layout_tp(layout),
+        .pp = nw_layout_pp(layout),
+        .cp = nw_layout_cp(layout),
+        .ep = nw_layout_ep(layout),
+    };
 
-    return job->recompute == NW_RECOMPUTE_FULL ? layers * input + one : layers * one;
+    task.tokens = (double)micro_batch * (double)job->sequence / task.cp;
+    task.norm_cut = layout->parallel.sequence_parallel ? task.tp : 1;
+    return task;
 }
 
-/* States: Rajbhandari et al. 2020 (ZeRO), figure 1: (2 + 2 + K)Ψ with K = 12 for mixed-precision
- * Adam; the parts that a strategy cuts are divided by the number of GPUs. */
+/* Three moments; the states are there at all of them. Forward end: every activation and the loss,
+ * the gradients if they stay or hold earlier micro-batches. Backward: at its begin the activations
+ * with one layer at work, at its end all gradients. Update: gradients and the update's copies. */
+static struct nw_memory stage_memory(const struct nw_memory_task *task, int index,
+                                     const struct nw_assumptions *assumptions)
+{
+    const struct nw_stage stage = nw_memory_stage(task, index);
+    const struct nw_stage_parameters own = nw_memory_parameters(task, &stage);
+    const struct nw_states states = nw_memory_states(task, &own);
+    const double buffers = nw_memory_buffers(task, &own);
+    const double logits = stage.last ? nw_memory_logits(task) : 0;
+    const bool resident = task->policy->gradients_stay || task->micro_batch_count > 1;
+    double stored = 0, working = 0;
+    double at[3], activations[3];
+
+    for (int kind = 0; kind < NW_LAYER_KINDS; kind++) {
+        const struct nw_saved saved = nw_memory_layer(task, kind);
+
+        if (stage.layers[kind] <= 0)
+            continue;
+        stored += stage.layers[kind] * saved.stored;
+        working = larger(working, saved.whole - saved.stored + saved.working);
+    }
+    stored *= stage.in_flight;
+    if (stage.last)
+        stored += nw_memory_last_norm(task);
+    activations[NW_PEAK_FORWARD_END] = stored + logits;
+    activations[NW_PEAK_BACKWARD] = stored + working;
+    activations[NW_PEAK_UPDATE] = 0;
+    at[NW_PEAK_FORWARD_END] =
+        activations[NW_PEAK_FORWARD_END] + (resident ? states.gradients : 0) + buffers;
+    at[NW_PEAK_BACKWARD] =
+        activations[NW_PEAK_BACKWARD] + (resident ? states.gradients : 0) + buffers;
+    /* The backward pass ends with all gradients and the first layer at work. */
+    const double end = working + states.gradients + buffers;
+
+    if (end > at[NW_PEAK_BACKWARD]) {
+        at[NW_PEAK_BACKWARD] = end;
+        activations[NW_PEAK_BACKWARD] = working;
+    }
+    at[NW_PEAK_UPDATE] = states.gradients + states.update + buffers;
+    int peak = NW_PEAK_FORWARD_END;
+
+    for (int moment = 1; moment < 3; moment++)
+        if (at[moment] > at[peak])
+            peak = moment;
+
+    struct nw_memory memory = {
+        .weights_bytes = states.weights,
+        .gradients_bytes = states.gradients,
+        .optimizer_bytes = states.optimizer,
+        .activations_bytes = activations[peak],
+        .logits_bytes = peak == NW_PEAK_FORWARD_END ? logits : 0,
+        .buffers_bytes = buffers + (peak == NW_PEAK_UPDATE ? states.update : 0),
+        .runtime_bytes = nw_memory_runtime(task, assumptions),
+        .host_bytes = states.host,
+        .peak = (nw_peak_moment)peak,
+        .stage = index,
+    };
+    if (peak != NW_PEAK_UPDATE && !resident && activations[peak] > working)
+        memory.gradients_bytes = 0;
+    memory.allocated_bytes = states.weights + states.optimizer + memory.gradients_bytes +
+                             memory.activations_bytes + memory.buffers_bytes;
+    memory.fragmentation_bytes = 0.05 * memory.allocated_bytes;
+    memory.total_bytes = memory.allocated_bytes + memory.fragmentation_bytes + memory.runtime_bytes;
+    return memory;
+}
+
 void nw_memory_of(const struct nw_job *job, const struct nw_layout *layout, uint64_t micro_batch,
                   uint64_t micro_batch_count, const struct nw_assumptions *assumptions,
                   struct nw_memory *memory_out, uint64_t *assumed)
 {
-    const struct nw_strategy *strategy = layout->strategy;
-    const int rank_count = layout->rank_count;
-    const double parameters = (double)nw_transformer_parameter_count(&job->net);
-    const double tokens = (double)micro_batch * (double)job->sequence, n = rank_count;
-    const double optimizer = job->optimizer->state_bytes + job->precision->master_bytes;
-    struct nw_memory memory = {
-        .weights_bytes =
-            parameters * job->precision->element_bytes / (strategy->weights_sharded ? n : 1),
-        .gradients_bytes = parameters * job->gradient_bytes / (strategy->gradients_sharded ? n : 1),
-        .optimizer_bytes = parameters * optimizer / (strategy->optimizer_sharded ? n : 1),
-        .logits_bytes = logits(job, tokens),
-        .buffers_bytes = rank_count > 1 ? strategy->buffers(job, assumed) : 0,
-        .runtime_bytes = nw_constants[NW_CONSTANT_RUNTIME_BYTES].value,
-    };
+    const struct nw_memory_task task = task_of(job, layout, micro_batch, micro_batch_count);
+    struct nw_assumptions table;
+    const int stages[] = {0, 1, task.pp - 1};
+    struct nw_memory memory = {0};
 
-    (void)micro_batch_count;
-    (void)assumptions;
+    if (assumptions == NULL) {
+        nw_assumptions_reset(&table);
+        assumptions = &table;
+    }
+    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
+        if (stages[i] >= task.pp)
+            continue;
+        const struct nw_memory stage = stage_memory(&task, stages[i], assumptions);
+
+        if (i == 0 || stage.total_bytes > memory.total_bytes)
+            memory = stage;
+    }
     *assumed |= NW_ASSUMES(RUNTIME_BYTES);
-    memory.activations_bytes = activations(job, tokens) + memory.logits_bytes;
-    memory.total_bytes = memory.weights_bytes + memory.gradients_bytes + memory.optimizer_bytes +
-                         memory.activations_bytes + memory.buffers_bytes + memory.runtime_bytes;
     *memory_out = memory;
 }

@@ -1,0 +1,169 @@
+/* What one layer keeps for its backward pass, operator by operator. */
+#include "model/memory_parts.h"
+
+#include <math.h>
+
+#include "model/profile.h"
+
+struct kept {        /* bytes per token */
+    double residual; /* around the products: copies on every tp rank, unless sequence parallel */
+    double cut;      /* inside them: 1/tp */
+};
+
+/* The input of a product is kept for the gradient of its weight only. */
+static bool input_kept(const struct nw_memory_task *task, unsigned targets)
+{
+    const struct nw_lora *lora = &task->job->lora;
+
+    return nw_memory_trains_all(task) || (lora->targets & targets) != 0 ||
+           (lora->base_bytes > 0 && task->policy->quantised_inputs);
+}
+
+static double norm(const struct nw_memory_task *task)
+{
+    const double h = (double)task->job->net.hidden, e = task->job->precision->element_bytes;
+
+    if (!task->policy->norm_copies || e >= 4)
+        return e * h;
+    return 4 * h + (nw_memory_trains_all(task) ? e * h : 0);
+}
+
+struct widths { /* of attention, in elements */
+    double query, key, value, out;
+};
+
+static struct widths widths_of(const struct nw_transformer *net)
+{
+    const double a = (double)net->heads, d = (double)net->head_size;
+
+    if (net->kv_rank > 0) /* latent attention: keys and values of every head are unfolded */
+        return (struct widths){a * (d + (double)net->rope_head_size),
+                               a * (d + (double)net->rope_head_size),
+                               a * (double)net->value_head_size, a * (double)net->value_head_size};
+    return (struct widths){a * d, (double)net->kv_heads * d, (double)net->kv_heads * d, a * d};
+}
+
+/* Query, key and value after the rotation, the output; Korthikanti et al. 2022, section 4.1. */
+static void attention(const struct nw_memory_task *task, struct kept *kept)
+{
+    const struct nw_job *job = task->job;
+    const struct nw_memory_policy *policy = task->policy;
+    const double e = job->precision->element_bytes, h = (double)job->net.hidden;
+    const struct widths w = widths_of(&job->net);
+
+    kept->residual += norm(task);
+    if (input_kept(task, NW_LORA_Q | NW_LORA_K | NW_LORA_V))
+        kept->residual += e * h;
+    if (job->net.kv_rank > 0)
+        kept->residual += 2 * e * (double)(job->net.query_rank + job->net.kv_rank);
+    if (policy->heads_repeated && job->net.kv_rank == 0)
+        kept->cut += 3 * e * w.query;
+    else
+        kept->cut += e * (w.query + w.key + w.value);
+    if (policy->joined_qkv && job->net.positions == 0 && job->net.kv_rank == 0)
+        kept->cut += e * (w.query + w.key);
+    kept->cut += e * w.out;
+    if (!job->flash) /* softmax output, dropout mask and output: 5as² per sequence in 16 bit */
+        kept->cut += (double)job->net.heads * (double)job->sequence *
+                     (task->policy->dropout ? 2 * e + 1 : e);
+}
+
+static double mlp_width(const struct nw_memory_task *task, double ffn)
+{
+    const struct nw_transformer *net = &task->job->net;
+    const double e = task->job->precision->element_bytes;
+    const double inputs = input_kept(task, NW_LORA_DOWN) ? 1 : 0;
+
+    if (!net->gated)
+        return e * ffn * (1 + inputs);
+    return e * ffn * (2 + (task->policy->gate_copies ? 1 : 0) + inputs);
+}
+
+/* A mixture of experts: each token's copies for its k experts, their MLPs, their outputs, which
+ * the router's weights need. Evenly dealt over the ep ranks, each has k × its tokens to work on. */
+static void mlp(const struct nw_memory_task *task, int kind, struct kept *kept)
+{
+    const struct nw_job *job = task->job;
+    const struct nw_transformer *net = &job->net;
+    const double e = job->precision->element_bytes, h = (double)net->hidden;
+    const bool input = input_kept(task, NW_LORA_GATE | NW_LORA_UP);
+
+    kept->residual += norm(task) + (input ? e * h : 0);
+    if (kind == NW_LAYER_EXPERTS) {
+        const double k = (double)net->experts_per_token;
+
+        kept->residual += e * h * k * (input ? 2 : 1) + 4 * (double)net->experts;
+        kept->cut +=
+            k * mlp_width(task, (double)net->expert_ffn) + mlp_width(task, (double)net->shared_ffn);
+    } else {
+        kept->cut += mlp_width(task, (double)net->ffn);
+    }
+    if (!net->gated && task->policy->dropout)
+        kept->residual += 2 * h; /* the masks of both residual dropouts, a byte each */
+}
+
+/* torchtitan's selective checkpointing: every other product's output and attention's are kept. In
+ * order q, k, v, o, gate, up, down (llama), q, k, v, o, up, down else. */
+static double alternate_products(const struct nw_memory_task *task, int kind)
+{
+    const struct nw_transformer *net = &task->job->net;
+    const struct widths w = widths_of(net);
+    const double f = kind == NW_LAYER_EXPERTS
+                         ? (double)(net->expert_ffn * net->experts_per_token + net->shared_ffn)
+                         : (double)net->ffn;
+    const double down = net->gated ? (double)net->hidden : 0;
+
+    return task->job->precision->element_bytes * (w.query + w.value + f + down + w.out);
+}
+
+struct nw_saved nw_memory_layer(const struct nw_memory_task *task, int kind)
+{
+    const struct nw_job *job = task->job;
+    const double e = job->precision->element_bytes, h = (double)job->net.hidden;
+    const double input = e * h * task->tokens / task->norm_cut;
+    struct kept kept = {0};
+    struct nw_saved saved;
+
+    if (job->net.stated_parameters > 0) {
+        const double all = job->net.activations_per_sample * task->micro_batch * e;
+        const double layers = (double)(job->net.layers > 0 ? job->net.layers : 1);
+
+        return (struct nw_saved){.stored = all / layers, .whole = all / layers};
+    }
+    attention(task, &kept);
+    mlp(task, kind, &kept);
+    saved.whole = task->tokens * (kept.residual / task->norm_cut + kept.cut / task->tp);
+    saved.working = task->tokens * e * (2 * h / task->norm_cut + (double)job->net.ffn / task->tp);
+    saved.stored = saved.whole;
+    if (job->recompute == NW_RECOMPUTE_FULL) {
+        saved.stored = input;
+    } else if (job->recompute == NW_RECOMPUTE_SELECTIVE) {
+        if (task->policy->alternate_products)
+            saved.stored = input + task->tokens * alternate_products(task, kind) / task->tp;
+        else if (!job->flash) /* Korthikanti et al. 2022, section 5: the attention core again */
+            saved.stored -= task->tokens * (double)job->net.heads * (double)job->sequence *
+                            (task->policy->dropout ? 2 * e + 1 : e) / task->tp;
+    }
+    return saved;
+}
+
+double nw_memory_last_norm(const struct nw_memory_task *task)
+{
+    const double e = task->job->precision->element_bytes, h = (double)task->job->net.hidden;
+
+    if (task->job->net.stated_parameters > 0)
+        return 0;
+    return task->tokens * (norm(task) + (nw_memory_trains_all(task) ? e * h : 0)) / task->norm_cut;
+}
+
+/* Logits in the working precision, fp32 copies and gradients as the policy counts them. */
+double nw_memory_logits(const struct nw_memory_task *task)
+{
+    const double e = task->job->precision->element_bytes;
+    const double bytes = task->policy->loss_bytes, pieces = task->policy->loss_pieces;
+    const double all = task->tokens * (double)task->job->net.vocab / task->tp;
+
+    if (task->profile->fused_loss)
+        return all * 2 * e;
+    return all * (e < 4 ? bytes : bytes - 2) / (pieces > 1 ? pieces : 1);
+}

@@ -1,0 +1,155 @@
+/* Parameters of one GPU, their gradients and the optimizer's states. */
+#include <math.h>
+
+#include "model/memory_parts.h"
+#include "model/model.h"
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+bool nw_memory_trains_all(const struct nw_memory_task *task)
+{
+    return task->job->lora.rank == 0;
+}
+
+static double master_bytes(const struct nw_job *job)
+{
+    return isnan(job->master_bytes) ? job->precision->master_bytes : job->master_bytes;
+}
+
+/* fp32 weights serve as their own master copy. */
+static bool weights_are_master(const struct nw_memory_task *task)
+{
+    return task->policy->fp32_weights && master_bytes(task->job) > 0;
+}
+
+double nw_memory_weight_bytes(const struct nw_memory_task *task)
+{
+    return weights_are_master(task) ? 4 : task->job->precision->element_bytes;
+}
+
+/* Layers of each kind are dealt evenly; the ends go to the outer stages. In flight: 1F1B keeps
+ * min(p - k, m) micro-batches on stage k; interleaved with v chunks a rank runs
+ * 2(p - k - 1) + (v - 1)p chunks ahead and one more (Narayanan et al. 2021, section 2.2;
+ * Korthikanti et al. 2022, section 4.2.3: 1 + (p - 1)/(pv) of all layers on the first stage). */
+struct nw_stage nw_memory_stage(const struct nw_memory_task *task, int index)
+{
+    const double p = task->pp, v = nw_layout_virtual_stages(task->layout);
+    const double m = task->micro_batch_count;
+    struct nw_stage stage = {.index = index, .first = index == 0, .last = index == task->pp - 1};
+    const double all = (double)task->job->net.layers, mine = ceil(all / p);
+
+    for (int kind = 0; kind < NW_LAYER_KINDS; kind++)
+        stage.layers[kind] =
+            all > 0 ? (double)nw_transformer_layer_count(&task->job->net, kind) * mine / all : 0;
+    if (v > 1)
+        stage.in_flight = fmin((2 * (p - index - 1) + (v - 1) * p + 1) / v, m);
+    else
+        stage.in_flight = fmin(p - index, m);
+    stage.in_flight = larger(stage.in_flight, 1);
+    return stage;
+}
+
+/* Norms and routers are copies on every tensor-parallel rank, all matrices are cut. */
+struct nw_stage_parameters nw_memory_parameters(const struct nw_memory_task *task,
+                                                const struct nw_stage *stage)
+{
+    const struct nw_job *job = task->job;
+    struct nw_tensors embedding, head;
+    struct nw_stage_parameters own = {0};
+
+    for (int kind = 0; kind < NW_LAYER_KINDS; kind++) {
+        const struct nw_layer_parts parts = nw_transformer_layer_parts(&job->net, kind);
+        const double matrices = (double)(parts.attention + parts.mlp) / task->tp;
+        const double rest = (double)(parts.total - parts.attention - parts.mlp - parts.experts);
+        const double experts = (double)parts.experts / task->tp / task->ep;
+
+        if (stage->layers[kind] <= 0)
+            continue;
+        own.quantised += stage->layers[kind] * matrices;
+        own.layers += stage->layers[kind] * (matrices + rest);
+        own.experts += stage->layers[kind] * experts;
+        own.layer_unit = larger(own.layer_unit, matrices + rest + experts);
+        if (job->lora.rank > 0)
+            own.adapters +=
+                stage->layers[kind] *
+                (double)nw_transformer_adapter(&job->net, kind, job->lora.rank, job->lora.targets) /
+                task->tp;
+    }
+    nw_transformer_embedding(&job->net, &embedding);
+    nw_transformer_head(&job->net, &head);
+    if (stage->first)
+        own.ends += (double)embedding.total / task->tp;
+    if (stage->last) {
+        own.ends += (double)head.total / task->tp;
+        if (job->net.tied && !stage->first) /* the tied matrix has a copy on the last stage */
+            own.ends += (double)job->net.vocab * (double)job->net.hidden / task->tp;
+    }
+    return own;
+}
+
+/* Rajbhandari et al. 2020 (ZeRO), figure 1: (2 + 2 + K)Ψ, K = 12 for mixed-precision Adam; what a
+ * strategy cuts is divided by the ranks that share one copy. Experts are copied on fewer ranks: ep
+ * of the data-parallel ranks hold different ones. */
+static double cut(const struct nw_memory_task *task, bool sharded, double dense, double experts)
+{
+    const double ranks = nw_layout_shard_count(task->layout);
+
+    return sharded ? dense / ranks + experts / larger(ranks / task->ep, 1) : dense + experts;
+}
+
+/* Moments in the type of the weights where there is no fp32 copy: torch.optim keeps exp_avg in the
+ * parameter's own type; 8-bit ones stay. */
+static double moment_bytes(const struct nw_job *job)
+{
+    const double e = job->precision->element_bytes, state = job->optimizer->state_bytes;
+
+    return master_bytes(job) <= 0 && e < 4 && state >= 4 ? state * e / 4 : state;
+}
+
+struct nw_states nw_memory_states(const struct nw_memory_task *task,
+                                  const struct nw_stage_parameters *own)
+{
+    static const struct nw_strategy whole = {.name = ""};
+    const struct nw_job *job = task->job;
+    const struct nw_strategy *strategy =
+        task->layout->strategy != NULL ? task->layout->strategy : &whole;
+    const bool all = nw_memory_trains_all(task);
+    const double e = job->precision->element_bytes, weight = nw_memory_weight_bytes(task);
+    const double quantised = job->lora.base_bytes > 0 && !all ? job->lora.base_bytes : e;
+    const double dense = all ? own->layers + own->ends : own->adapters;
+    const double experts = all ? own->experts : 0;
+    const double master = weights_are_master(task) ? 0 : master_bytes(job);
+    const double gradient = job->gradient_bytes + task->policy->gradient_extra;
+    struct nw_states states = {0};
+
+    states.weights = cut(task, strategy->weights_sharded, dense * weight, experts * weight);
+    if (!all)
+        states.weights +=
+            cut(task, strategy->weights_sharded,
+                (own->layers - own->quantised + own->ends) * e + own->quantised * quantised,
+                own->experts * quantised);
+    states.gradients = cut(task, strategy->gradients_sharded, dense * gradient, experts * gradient);
+    states.optimizer =
+        cut(task, strategy->optimizer_sharded, dense, experts) * (master + moment_bytes(job));
+    states.update =
+        cut(task, strategy->optimizer_sharded, dense, experts) * task->policy->update_bytes;
+    if (job->offload.optimizer != NW_OFFLOAD_NONE) {
+        /* DeepSpeed ZeRO-Offload: states, master copy and fp32 gradients are the CPU's; gradients
+         * leave the GPU as they are reduced (Ren et al. 2021, section 4). */
+        states.host +=
+            job->offload.optimizer == NW_OFFLOAD_CPU
+                ? states.optimizer + cut(task, strategy->optimizer_sharded, dense, experts) * 4
+                : 0;
+        states.optimizer = states.update = 0;
+        if (strategy->gradients_sharded)
+            states.gradients = 0;
+    }
+    if (job->offload.parameters != NW_OFFLOAD_NONE) {
+        states.host += job->offload.parameters == NW_OFFLOAD_CPU ? states.weights : 0;
+        states.weights = 0;
+    }
+    return states;
+}
