@@ -221,6 +221,7 @@ nw_rc nw_predict_lanes(const struct nw_model *model, const struct nw_step *like,
                        struct nw_lane_effects *effects_out);
 
 nw_rc nw_lane_effects_to_json(const struct nw_lane_effects *effects, json_t **json_out);
+const char *nw_peak_name(nw_peak_moment moment); /* "backward" … */
 /* For --json and report pages; the caller owns the result. */
 nw_rc nw_step_to_json(const struct nw_step *step, json_t **json_out);
 nw_rc nw_steps_to_json(const struct nw_model *model, const struct nw_steps *steps,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "model/breakdown.h"
 #include "model/json_parts.h"
 
 /* ---- where a figure comes from ------------------------------------------------------------- */
@@ -32,6 +33,17 @@ static nw_rc set_how(json_t *object, unsigned how)
 
 /* ---- one step ------------------------------------------------------------------------------ */
 
+const char *nw_peak_name(nw_peak_moment moment)
+{
+    static const char *const names[] = {
+        [NW_PEAK_FORWARD_END] = "forward end",
+        [NW_PEAK_BACKWARD] = "backward",
+        [NW_PEAK_UPDATE] = "update",
+    };
+
+    return names[moment];
+}
+
 static nw_rc set_memory(json_t *step, const struct nw_step *from)
 {
     const struct nw_memory *memory = &from->memory;
@@ -43,7 +55,11 @@ static nw_rc set_memory(json_t *step, const struct nw_step *from)
         {"gradients_bytes", memory->gradients_bytes}, {"optimizer_bytes", memory->optimizer_bytes},
         {"activations_bytes", memory->activations_bytes}, {"logits_bytes", memory->logits_bytes},
         {"buffers_bytes", memory->buffers_bytes}, {"runtime_bytes", memory->runtime_bytes},
-        {"total_bytes", memory->total_bytes}));
+        {"fragmentation_bytes", memory->fragmentation_bytes},
+        {"allocated_bytes", memory->allocated_bytes}, {"total_bytes", memory->total_bytes},
+        {"host_bytes", memory->host_bytes}));
+    NW_TRY(nw_json_set_text(object, "peak_moment", nw_peak_name(memory->peak)));
+    NW_TRY(nw_json_set_int(object, "peak_stage", memory->stage));
     if (from->fits >= 0)
         NW_TRY(nw_json_set_bool(object, "fits", from->fits == 1));
     return NW_OK;
@@ -57,11 +73,53 @@ static nw_rc set_times(json_t *object, const struct nw_step *step)
         {"communication_ns", step->communication_ns},
         {"exposed_communication_ns", step->exposed_ns},
         {"hidden_communication_ns", step->hidden_ns}, {"overlap_loss_ns", step->overlap_loss_ns},
+        {"recompute_ns", step->recompute_ns}, {"bubble_ns", step->bubble_ns},
+        {"offload_ns", step->offload_ns}, {"jitter_ns", step->jitter_ns},
         {"optimizer_ns", step->optimizer_known ? step->optimizer_ns : NAN},
         {"step_full_overlap_ns", step->full_overlap_ns},
         {"step_no_overlap_ns", step->no_overlap_ns}, {"tokens_per_s", step->tokens_per_s},
         {"tokens_per_s_low", step->tokens_per_s_low},
         {"tokens_per_s_high", step->tokens_per_s_high}, {"mfu", step->mfu});
+}
+
+static nw_rc set_layout(json_t *step, const struct nw_layout *layout)
+{
+    const struct {
+        const char *key;
+        int value;
+    } degrees[] = {
+        {"tp", nw_layout_tp(layout)},
+        {"pp", nw_layout_pp(layout)},
+        {"cp", nw_layout_cp(layout)},
+        {"ep", nw_layout_ep(layout)},
+        {"dp", nw_layout_dp(layout)},
+        {"virtual_stages", nw_layout_virtual_stages(layout)},
+        {"shard_ranks", nw_layout_shard_count(layout)},
+    };
+    json_t *object;
+
+    NW_TRY(nw_json_add_object(step, "layout", &object));
+    for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++)
+        NW_TRY(nw_json_set_int(object, degrees[i].key, degrees[i].value));
+    NW_TRY(nw_json_set_bool(object, "sequence_parallel", layout->parallel.sequence_parallel));
+    return nw_json_set_text(object, "framework",
+                            layout->profile != NULL ? layout->profile->name : NULL);
+}
+
+/* {"compute_ns": …}: they sum to step_ns. */
+static nw_rc set_breakdown(json_t *step, const struct nw_step *from)
+{
+    struct nw_breakdown breakdown;
+    json_t *object;
+    char key[64];
+
+    nw_breakdown_of(from, &breakdown);
+    NW_TRY(nw_json_add_object(step, "breakdown", &object));
+    for (size_t i = 0; i < breakdown.count; i++) {
+        snprintf(key, sizeof key, "%s_ns", breakdown.items[i].key);
+        NW_TRY(nw_json_set_real(object, key, breakdown.items[i].ns));
+    }
+    return NW_OK;
 }
 
 static nw_rc fill_step(const struct nw_step *step, json_t *object)
@@ -74,7 +132,9 @@ static nw_rc fill_step(const struct nw_step *step, json_t *object)
     NW_TRY(nw_json_set_u64(object, "micro_batch", step->micro_batch));
     NW_TRY(nw_json_set_u64(object, "micro_batches", step->micro_batch_count));
     NW_TRY(nw_json_set_u64(object, "global_batch", step->global_batch));
+    NW_TRY(set_layout(object, &step->layout));
     NW_TRY(set_times(object, step));
+    NW_TRY(set_breakdown(object, step));
     NW_TRY(set_memory(object, step));
     NW_TRY(nw_json_add_object(object, "traffic", &traffic));
     NW_TRY(NW_SET_REALS(traffic, {"sent_per_gpu_bytes", step->traffic.bytes_sent},
@@ -99,6 +159,34 @@ nw_rc nw_step_to_json(const struct nw_step *step, json_t **json_out)
 
 /* ---- job and platform ---------------------------------------------------------------------- */
 
+static const char *recompute_name(nw_recompute recompute)
+{
+    static const char *const names[] = {
+        [NW_RECOMPUTE_NONE] = "none",
+        [NW_RECOMPUTE_FULL] = "full",
+        [NW_RECOMPUTE_SELECTIVE] = "selective",
+    };
+
+    return names[recompute];
+}
+
+/* Only where the job has them. */
+static nw_rc set_extras(json_t *object, const struct nw_job *job)
+{
+    static const char *const places[] = {
+        [NW_OFFLOAD_NONE] = NULL, [NW_OFFLOAD_CPU] = "cpu", [NW_OFFLOAD_NVME] = "nvme"};
+
+    NW_TRY(nw_json_set_text(object, "offload_optimizer", places[job->offload.optimizer]));
+    NW_TRY(nw_json_set_text(object, "offload_params", places[job->offload.parameters]));
+    if (job->lora.rank == 0)
+        return NW_OK;
+    NW_TRY(nw_json_set_u64(object, "lora_rank", job->lora.rank));
+    NW_TRY(nw_json_set_real(object, "trained_parameters", nw_job_trained_parameters(job)));
+    return nw_json_set_real(object, "base_bytes_per_parameter",
+                            job->lora.base_bytes > 0 ? job->lora.base_bytes
+                                                     : job->precision->element_bytes);
+}
+
 static nw_rc set_job(json_t *root, const struct nw_job *job)
 {
     json_t *object;
@@ -111,9 +199,15 @@ static nw_rc set_job(json_t *root, const struct nw_job *job)
     NW_TRY(nw_json_set_u64(object, "global_batch", job->global_batch));
     NW_TRY(nw_json_set_text(object, "precision", job->precision->name));
     NW_TRY(nw_json_set_text(object, "optimizer", job->optimizer->name));
-    NW_TRY(nw_json_set_real(object, "gradient_bytes_per_parameter", job->gradient_bytes));
-    NW_TRY(nw_json_set_text(object, "recompute", job->recompute ? "full" : "none"));
+    NW_TRY(NW_SET_REALS(object, {"gradient_bytes_per_parameter", job->gradient_bytes},
+                        {"reduce_bytes_per_parameter",
+                         job->reduce_bytes > 0 ? job->reduce_bytes : job->gradient_bytes},
+                        {"master_bytes_per_parameter", isfinite(job->master_bytes)
+                                                           ? job->master_bytes
+                                                           : job->precision->master_bytes}));
+    NW_TRY(nw_json_set_text(object, "recompute", recompute_name(job->recompute)));
     NW_TRY(nw_json_set_text(object, "attention", job->flash ? "flash" : "materialized"));
+    NW_TRY(set_extras(object, job));
     return nw_json_set_real(object, "tokens", job->tokens);
 }
 
@@ -139,8 +233,28 @@ static nw_rc set_platform(json_t *root, const struct nw_platform *platform)
     return NW_SET_REALS(object, {"rate_flops_per_s", platform->rate.flops_per_s},
                         {"rate_relative_error", platform->rate.rel_error},
                         {"hbm_bytes_per_s", platform->hbm_bytes_per_s},
+                        {"peak_flops_per_s", platform->peak_flops},
+                        {"step_time_factor", platform->step_time_factor},
+                        {"host_to_device_bytes_per_s", platform->host_to_device_bytes_per_s},
+                        {"nvme_bytes_per_s", platform->nvme_bytes_per_s},
+                        {"nic_line_rate_bytes_per_s", platform->fabric.wire_bytes_per_s},
                         {"intra_node_busbw_bytes_per_s", platform->fabric.intra_busbw_bytes_per_s},
                         {"inter_node_busbw_bytes_per_s", platform->fabric.inter_busbw_bytes_per_s});
+}
+
+/* What was not asked for and taken all the same. */
+static nw_rc set_defaults(json_t *root, const struct nw_defaults *defaults)
+{
+    json_t *list, *entry;
+
+    NW_TRY(nw_json_add_list(root, "defaults", &list));
+    for (size_t i = 0; i < defaults->count; i++) {
+        NW_TRY(nw_json_append_object(list, &entry));
+        NW_TRY(nw_json_set_text(entry, "option", defaults->items[i].option));
+        NW_TRY(nw_json_set_text(entry, "value", defaults->items[i].value));
+        NW_TRY(nw_json_set_text(entry, "text", defaults->items[i].text));
+    }
+    return NW_OK;
 }
 
 nw_rc nw_model_json_start(const struct nw_model *model, const char *kind, json_t *root)
@@ -148,7 +262,8 @@ nw_rc nw_model_json_start(const struct nw_model *model, const char *kind, json_t
     NW_TRY(nw_json_set_int(root, "schema", NW_MODEL_SCHEMA_VERSION));
     NW_TRY(nw_json_set_text(root, "kind", kind));
     NW_TRY(set_job(root, &model->job));
-    return set_platform(root, &model->platform);
+    NW_TRY(set_platform(root, &model->platform));
+    return set_defaults(root, &model->defaults);
 }
 
 static nw_rc fill_steps(const struct nw_model *model, const struct nw_steps *steps, json_t *root)
