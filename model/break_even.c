@@ -11,64 +11,51 @@
 /* Scales that stand for no wire and for an infinitely fast one. */
 #define NO_WIRE       1e-9
 #define INFINITE_WIRE 1e9
-
-static bool fits(const struct nw_comparison *comparison, const struct nw_layout *layout,
-                 const struct nw_step *step)
-{
-    const uint64_t memory_bytes = comparison->platform->memory_bytes;
-    struct nw_memory memory;
-    nw_assumed assumed = 0;
-
-    if (memory_bytes == 0)
-        return true;
-    nw_memory_of(&comparison->model->job, layout, step->micro_batch, step->micro_batch_count, NULL,
-                 &memory, &assumed);
-    return memory.total_bytes <= (double)memory_bytes;
-}
+/* Standard deviations from the middle to an end of a 95 % interval. */
+#define INTERVAL_DEVIATIONS 1.96
 
 /* Fastest step of one node count under the scenario. */
 static nw_rc fastest(const struct nw_comparison *comparison, const struct nw_platform *platform,
-                     int node_count, const struct nw_scenario *scenario, double *step_ns_out,
-                     const struct nw_strategy **strategy_out)
+                     int node_count, const struct nw_scenario *scenario, struct nw_step *step_out)
 {
-    const struct nw_model *model = comparison->model;
-    double best = INFINITY;
+    bool found;
 
-    for (size_t s = 0; model->strategies[s] != NULL; s++) {
-        const struct nw_layout layout = nw_model_layout(model, node_count, model->strategies[s]);
-        struct nw_step step;
-
-        NW_TRY(nw_predict_scenario(&model->job, platform, &layout, scenario, &step));
-        if (step.step_ns < best * (1 - 1e-9) && fits(comparison, &layout, &step)) {
-            best = step.step_ns;
-            *strategy_out = model->strategies[s];
-        }
-    }
-    *step_ns_out = best;
+    NW_TRY(nw_fastest(comparison->model, platform, node_count, 0, scenario, &found, step_out));
+    if (!found)
+        step_out->step_ns = INFINITY;
     return NW_OK;
 }
 
-/* Strong scaling: the same tokens in each step, so cost per token goes with price × step. */
+/* Strong scaling: the same tokens in each step. */
 nw_rc nw_cost_ratio(const struct nw_comparison *comparison, const struct nw_platform *platform,
                     const struct nw_scenario *scenario, double *ratio_out,
                     const struct nw_strategy **strategy_out)
 {
-    const struct nw_terms *terms = &comparison->model->terms;
+    const struct nw_model *model = comparison->model;
     const int base_nodes = comparison->base->node_count;
     const int nodes = comparison->choice->node_count;
-    const struct nw_strategy *base_strategy;
-    double base_ns, ns;
+    struct nw_step base_step, step;
 
-    NW_TRY(fastest(comparison, platform, base_nodes, scenario, &base_ns, &base_strategy));
-    NW_TRY(fastest(comparison, platform, nodes, scenario, &ns, strategy_out));
-    *ratio_out =
-        nw_price_per_hour(terms, nodes) * ns / (nw_price_per_hour(terms, base_nodes) * base_ns);
+    NW_TRY(fastest(comparison, platform, base_nodes, scenario, &base_step));
+    NW_TRY(fastest(comparison, platform, nodes, scenario, &step));
+    *strategy_out = step.strategy;
+    *ratio_out = nw_total_cost(model, nodes, base_nodes,
+                               nw_useful_tokens_per_s(&model->job, &model->terms, &step)) /
+                 nw_total_cost(model, base_nodes, base_nodes,
+                               nw_useful_tokens_per_s(&model->job, &model->terms, &base_step));
     return NW_OK;
+}
+
+double nw_probability_below(double distance, double half)
+{
+    if (!(half > 0))
+        return distance >= 0 ? 1 : 0;
+    return 0.5 * erfc(-distance / (half / INTERVAL_DEVIATIONS) / sqrt(2));
 }
 
 /* Each source of error moves both node counts alike (the same GPUs, the same wires); its effect on
  * the logarithm of the ratio is taken as half the distance between its ends, the sources as
- * independent and normal, 1.96 standard deviations to each end. */
+ * independent and normal. */
 nw_rc nw_cost_ratio_interval(const struct nw_comparison *comparison, double limit,
                              struct nw_choice *choice_out)
 {
@@ -86,12 +73,9 @@ nw_rc nw_cost_ratio_interval(const struct nw_comparison *comparison, double limi
         NW_TRY(nw_cost_ratio(comparison, comparison->platform, &ends[1], &high, &strategy));
         half = hypot(half, log(high / low) / 2);
     }
-    const double distance = log(limit / ratio);
-
     choice_out->cost_ratio_low = ratio * exp(-half);
     choice_out->cost_ratio_high = ratio * exp(half);
-    choice_out->probability =
-        half > 0 ? 0.5 * erfc(-distance / (half / 1.96) / sqrt(2)) : (distance >= 0 ? 1 : 0);
+    choice_out->probability = nw_probability_below(log(limit / ratio), half);
     return NW_OK;
 }
 
@@ -158,8 +142,9 @@ static nw_rc fill_rates(const struct search *search, double scale, bool measured
         nw_model_layout(search->comparison->model, choice->node_count, choice->break_even_strategy);
     struct nw_step step;
 
-    NW_TRY(nw_predict_scenario(&search->comparison->model->job, &search->platform, &layout,
-                               &nw_scenario_likely, &step));
+    const struct nw_job job = nw_model_job(search->comparison->model, &layout);
+
+    NW_TRY(nw_predict_scenario(&job, &search->platform, &layout, &nw_scenario_likely, &step));
     if (step.traffic.collective == NULL)
         return NW_OK; /* one rank: no message */
     choice->break_even_message_bytes = step.traffic.message_bytes;

@@ -1,4 +1,5 @@
-/* Private to model/. Two node counts held against each other under the same scenario. */
+/* Private to model/. Two node counts held against each other under the same scenario, and where
+ * the decision turns. */
 #ifndef NW_MODEL_BREAK_EVEN_H
 #define NW_MODEL_BREAK_EVEN_H
 
@@ -10,7 +11,35 @@ struct nw_comparison {
     const struct nw_choice *base, *choice;
 };
 
+/* ---- money (model/decide_cost.c) ----------------------------------------------------------- */
+
 double nw_price_per_hour(const struct nw_terms *terms, int node_count);
+/* What all tokens cost where they are known, else what 10^9 of them cost in the long run, without
+ * what is paid once. Nodes beyond `base_nodes` are rented for the minimum at least. */
+double nw_total_cost(const struct nw_model *model, int node_count, int base_nodes,
+                     double useful_tokens_per_s);
+/* Sets the choice's price_even… and token_even…. */
+void nw_fill_price_even(const struct nw_model *model, const struct nw_choice *base,
+                        struct nw_choice *choice);
+void nw_fill_rentals(const struct nw_model *model, struct nw_decision *decision);
+
+/* ---- the fastest strategy that fits -------------------------------------------------------- */
+
+/* On so many nodes; `weak_base_ranks` > 0: weak scaling from so many ranks. `scenario` NULL: the
+ * model's, with intervals, memory and rates; else the time alone. *found_out false: none fits. */
+nw_rc nw_fastest(const struct nw_model *model, const struct nw_platform *platform, int node_count,
+                 int weak_base_ranks, const struct nw_scenario *scenario, bool *found_out,
+                 struct nw_step *step_out);
+
+/* ---- memory (model/decide_fit.c) ----------------------------------------------------------- */
+
+/* Of the strategy and mix that needs least; NAN: none can be laid out on so many nodes. */
+double nw_least_memory(const struct nw_model *model, int node_count);
+/* Fewest nodes on which something fits; 0: none up to 4096. */
+int nw_fewest_nodes(const struct nw_model *model);
+
+/* ---- intervals and the wire (model/break_even.c) ------------------------------------------- */
+
 /* Cost per token of the choice over the base's. Strategies: those that fit, the fastest under this
  * scenario; the one taken into *strategy_out. */
 nw_rc nw_cost_ratio(const struct nw_comparison *comparison, const struct nw_platform *platform,
@@ -21,5 +50,13 @@ nw_rc nw_cost_ratio_interval(const struct nw_comparison *comparison, double limi
                              struct nw_choice *choice_out);
 /* Sets the choice's break_even… and measured_busbw. */
 nw_rc nw_break_even_of(const struct nw_comparison *comparison, struct nw_choice *choice_out);
+/* Probability that a value whose likely logarithm lies `distance` below a limit is below it, where
+ * its interval reaches `half` to either side. */
+double nw_probability_below(double distance, double half);
+
+/* ---- reasons (model/decide_reasons.c) ------------------------------------------------------ */
+
+void nw_fill_reasons(const struct nw_model *model, const struct nw_choice *base,
+                     const struct nw_choice *smaller, struct nw_choice *choice);
 
 #endif

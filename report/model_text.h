@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "model/model.h"
+#include "report/decide_text.h" /* the decision's */
 
 /* What is asked: two lines. */
 void nw_report_training(FILE *stream, const struct nw_job *job);
@@ -14,15 +15,6 @@ nw_rc nw_report_job(FILE *stream, const struct nw_model *model);
 /* Memory part by part and time part by part, strategy by strategy; with the job's lines, the notes
  * and what was assumed. */
 nw_rc nw_report_predict(FILE *stream, const struct nw_model *model, const struct nw_steps *steps);
-/* Node counts against each other, strong and weak, break-even, the sentence; notes and assumptions.
- */
-nw_rc nw_report_decide(FILE *stream, const struct nw_model *model,
-                       const struct nw_decision *decision);
-/* The decision in one sentence with its reason and confidence. Returns `text`. */
-const char *nw_report_sentence(char *text, size_t size, const struct nw_model *model,
-                               const struct nw_decision *decision);
-/* What "pays" means here, one line. */
-const char *nw_report_pays_rule(char *text, size_t size, const struct nw_model *model);
 /* "4.02 s [3.6, 4.4]": the ends in the middle's unit. Returns `text`. */
 const char *nw_report_step_time(char *text, size_t size, const struct nw_step *step);
 /* How the figures were come by (NW_COST_…), and the constants used; prints nothing for none. */

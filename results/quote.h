@@ -69,6 +69,10 @@ struct nw_quote {
 
     char currency[16];
     double price_per_gpu_hour, price_per_node_hour, price_per_gpu_month, price_per_node_month;
+    double spot_per_gpu_hour, spot_per_node_hour; /* may be taken back at any time */
+    double spot_interruptions_per_month;          /* of one node */
+    double setup_price;                           /* once, per node */
+    double minimum_rental_ns;                     /* a node is paid for at least this long */
     double network_extra_per_month, storage_extra_per_month,
         ops_extra_per_month; /* for the whole cluster */
 
@@ -115,6 +119,10 @@ nw_rc nw_quote_to_json(const struct nw_quote *quote, json_t **json_out);
  * training runs), of the node or of its GPUs, else per node-hour, else per GPU-hour × GPUs. NAN:
  * not quoted. */
 double nw_quote_node_hour(const struct nw_quote *quote);
+/* The same of one way to rent; NAN: not quoted. */
+double nw_quote_node_hour_by_hour(const struct nw_quote *quote);
+double nw_quote_node_hour_by_month(const struct nw_quote *quote);
+double nw_quote_node_hour_spot(const struct nw_quote *quote);
 /* Network, storage and operations of the whole cluster for an hour; 0 when none was quoted. */
 double nw_quote_extra_hour(const struct nw_quote *quote);
 

@@ -151,6 +151,18 @@ const struct nw_quote_row nw_quote_rows[] = {
     {"price", "per_node_month", PRICE(price_per_node_month, 1e-9), .json = "price_per_node_month",
      .example = "400000",
      .help = "one node for a month (730.5 h); often some 30 % below the hourly price"},
+    {"price", "spot_per_gpu_hour", PRICE(spot_per_gpu_hour, 1e-9), .json = "spot_per_gpu_hour",
+     .example = "40", .help = "one GPU for an hour on spot terms: it may be taken back"},
+    {"price", "spot_per_node_hour", PRICE(spot_per_node_hour, 1e-9), .json = "spot_per_node_hour",
+     .example = "320", .help = "one node for an hour on spot terms"},
+    {"price", "spot_interruptions", NUMBER(spot_interruptions_per_month, 0, 1e5, 1, "a month"),
+     .json = "spot_interruptions_per_month", .example = "3",
+     .help = "how often one spot node is taken back"},
+    {"price", "setup", PRICE(setup_price, 0), .json = "setup_price", .example = "5000",
+     .help = "once, for each node"},
+    {"price", "minimum_days", NUMBER(minimum_rental_ns, 0, 1e5, 86400e9, "days"),
+     .json = "minimum_rental_ns", .example = "30",
+     .help = "a node is paid for at least this long"},
     {"price", "network_extra", PRICE(network_extra_per_month, 0), .json = "network_extra_per_month",
      .example = "20000", .help = "switch, optics, cables: the whole cluster, per month"},
     {"price", "storage_extra", PRICE(storage_extra_per_month, 0), .json = "storage_extra_per_month",
@@ -266,17 +278,34 @@ int nw_quote_line(const struct nw_quote *quote, const char *section, const char 
     return 0;
 }
 
+static double per_node(const struct nw_quote *quote, double node, double gpu)
+{
+    if (isfinite(node))
+        return node;
+    return quote->gpu_count > 0 ? gpu * quote->gpu_count : NAN;
+}
+
+double nw_quote_node_hour_by_hour(const struct nw_quote *quote)
+{
+    return per_node(quote, quote->price_per_node_hour, quote->price_per_gpu_hour);
+}
+
+double nw_quote_node_hour_by_month(const struct nw_quote *quote)
+{
+    return per_node(quote, quote->price_per_node_month, quote->price_per_gpu_month) /
+           NW_HOURS_PER_MONTH;
+}
+
+double nw_quote_node_hour_spot(const struct nw_quote *quote)
+{
+    return per_node(quote, quote->spot_per_node_hour, quote->spot_per_gpu_hour);
+}
+
 double nw_quote_node_hour(const struct nw_quote *quote)
 {
-    if (isfinite(quote->price_per_node_month))
-        return quote->price_per_node_month / NW_HOURS_PER_MONTH;
-    if (isfinite(quote->price_per_gpu_month) && quote->gpu_count > 0)
-        return quote->price_per_gpu_month * quote->gpu_count / NW_HOURS_PER_MONTH;
-    if (isfinite(quote->price_per_node_hour))
-        return quote->price_per_node_hour;
-    if (isfinite(quote->price_per_gpu_hour) && quote->gpu_count > 0)
-        return quote->price_per_gpu_hour * quote->gpu_count;
-    return NAN;
+    const double month = nw_quote_node_hour_by_month(quote);
+
+    return isfinite(month) ? month : nw_quote_node_hour_by_hour(quote);
 }
 
 double nw_quote_extra_hour(const struct nw_quote *quote)
