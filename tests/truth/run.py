@@ -1,0 +1,107 @@
+"""Drives the program: what it accepts, and batches of predictions.
+
+    program = Program("build/nodeworth")
+    answers = program.predict(requests, assume={"OVERLAP_LOSS": 0.2})     # one dict a request, in order
+
+An answer has "error" where there is no prediction. Answers are kept in memory by their assumptions: the
+same batch is never run twice.
+"""
+
+import csv
+import json
+import os
+import subprocess
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+class Broken(Exception):
+    """The program did not do what its interface says."""
+
+
+def find_program():
+    for name in (os.environ.get("NODEWORTH"), "build/nodeworth"):
+        path = name and os.path.join(ROOT, name)
+        if path and os.access(path, os.X_OK):
+            return path
+    raise SystemExit("ci/validate: no build/nodeworth; build it first (cmake --preset release && cmake --build build), "
+                     "or name it with --program")
+
+
+class Accepted:
+    """What the program has: profiles, strategies, optimizers, GPU peaks."""
+
+    def __init__(self, names, catalogue):
+        self.names = names  # {"strategies": [...], …}
+        self.catalogue = catalogue  # GPU name → row of topo/gpus.csv
+
+    def pick(self, kind, candidates):
+        """The first candidate that the program has; None."""
+        have = self.names.get(kind) or []
+        return next((name for name in candidates if name in have), None)
+
+    def peak(self, gpu, precision):
+        """Dense FLOP/s, 0 where unknown."""
+        row = self.catalogue.get(gpu, {})
+        for column in {"fp8": ("fp8",), "bf16": ("bf16", "fp16"), "fp16": ("fp16", "bf16")}.get(precision, (precision,)):
+            text = row.get(f"{column}_dense_tflops")
+            if text:
+                return float(text) * 1e12
+        return 0
+
+
+def catalogue():
+    with open(os.path.join(ROOT, "topo", "gpus.csv"), encoding="utf-8") as file:
+        return {row["name"]: row for row in csv.DictReader(line for line in file if not line.startswith("#"))}
+
+
+class Program:
+    def __init__(self, path=None):
+        self.path = path or find_program()
+        self.answers = {}  # (assumptions, batch) → answers
+
+    def run(self, arguments, text=None):
+        return subprocess.run([self.path] + arguments, input=text, capture_output=True, text=True, check=False)
+
+    def list(self, kind):
+        done = self.run(["list", kind, "--json"])
+        if done.returncode:
+            return []
+        value = json.loads(done.stdout)
+        return next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else value.get(kind, [])
+
+    def accepted(self):
+        names = {}
+        for kind in ("strategies", "optimizers", "frameworks"):
+            names[kind] = [item["name"] if isinstance(item, dict) else item for item in self.list(kind)]
+        if not names["frameworks"]:
+            names["frameworks"] = self.named_in_error({"id": "?", "framework": "?"})
+        return Accepted(names, catalogue())
+
+    def named_in_error(self, request):
+        """Names that the message about an unknown one lists after "accepted"."""
+        error = self.predict([request])[0].get("error") or ""
+        tail = error.lower().partition("accepted")[2].strip(": ")
+        return [word.strip(" .:") for word in tail.replace(";", ",").split(",")]
+
+    def constants(self):
+        """[{key, value, unit, text, source}] of the constants that `--assume` takes."""
+        return self.list("constants")
+
+    def predict(self, requests, assume=None):
+        key = (tuple(sorted((assume or {}).items())), tuple(request.get("id") for request in requests))
+        if key in self.answers:
+            return self.answers[key]
+        extra = {"assume": [f"{name}={value!r}" for name, value in sorted(assume.items())]} if assume else {}
+        text = "".join(json.dumps({**request, **extra}) + "\n" for request in requests)
+        done = self.run(["predict", "--batch", "-"], text)
+        lines = done.stdout.splitlines()
+        if len(lines) != len(requests):
+            raise Broken(f"predict --batch answered {len(lines)} of {len(requests)} lines, exit code {done.returncode}: "
+                         + (done.stderr.strip() or "nothing said")[-400:])
+        answers = [json.loads(line) for line in lines]
+        for request, answer in zip(requests, answers):
+            if answer.get("id") != request.get("id"):
+                raise Broken(f"predict --batch: the answer to {request.get('id')} has id {answer.get('id')}")
+        self.answers[key] = answers
+        return answers
