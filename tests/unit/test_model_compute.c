@@ -1,0 +1,242 @@
+#include <criterion/criterion.h>
+
+#include "model/operators.h"
+#include "model_support.h"
+
+static struct nw_platform catalogue_platform(const char *gpu, const struct nw_precision *precision)
+{
+    struct nw_platform platform = {.units = precision->units,
+                                   .rate = {.source = NW_RATE_CATALOGUE},
+                                   .step_time_factor = 1,
+                                   .host_to_device_bytes_per_s = 25e9,
+                                   .host_memory_bytes_per_s = 25e9,
+                                   .nvme_bytes_per_s = 3e9};
+
+    cr_assert_eq(nw_gpu_find(gpu, &platform.gpu), NW_OK, "%s", gpu);
+    nw_assumptions_reset(&platform.assumptions);
+    platform.hbm_bytes_per_s = platform.gpu->hbm_bytes_per_s;
+    return platform;
+}
+
+static double micro_batch_ns(const struct nw_compute *compute)
+{
+    double ns = compute->embedding.forward_ns + compute->embedding.backward_ns +
+                compute->head.forward_ns + compute->head.backward_ns;
+
+    for (int kind = 0; kind < NW_LAYER_KINDS; kind++)
+        if (compute->layer_count[kind] > 0)
+            ns += compute->layer_count[kind] *
+                  (compute->layer[kind].forward_ns + compute->layer[kind].backward_ns +
+                   compute->layer[kind].recompute_ns);
+    return ns;
+}
+
+static double time_of(const struct nw_job *job, const struct nw_layout *layout,
+                      uint64_t micro_batch, const struct nw_platform *platform)
+{
+    struct nw_compute compute;
+
+    nw_compute_of(job, layout, micro_batch, platform, &compute);
+    return micro_batch_ns(&compute);
+}
+
+/* The operators are the formulas, for any dense model. */
+Test(model_compute, operators_count_the_flops_of_the_formulas)
+{
+    uint64_t state = 5;
+
+    for (int i = 0; i < 500; i++) {
+        const struct nw_job job = random_job(&state);
+        const struct nw_layout layout = {.node_count = 1, .rank_count = 1};
+        const double tokens = (double)(job.micro_batch * job.sequence);
+        const struct nw_flops flops =
+            nw_transformer_flops(&job.net, tokens, (double)job.sequence, job.flash);
+        struct nw_operators layer, head;
+
+        nw_operators_layer(&job, &layout, job.micro_batch, NW_LAYER_PLAIN, &layer);
+        nw_operators_head(&job, &layout, job.micro_batch, false, &head);
+        cr_expect_float_eq(nw_operators_forward_flops(&layer) / flops.layer_forward, 1, 1e-12);
+        cr_expect_float_eq(nw_operators_backward_flops(&layer) / flops.layer_backward, 1, 1e-12);
+        cr_expect_float_eq(nw_operators_forward_flops(&head) / flops.head_forward, 1, 1e-12);
+        cr_expect_float_eq(nw_operators_backward_flops(&head) / flops.head_backward, 1, 1e-12);
+    }
+}
+
+/* TP = t divides every product by t, CP too. */
+Test(model_compute, parallel_degrees_divide_the_products)
+{
+    uint64_t state = 6;
+
+    for (int i = 0; i < 200; i++) {
+        struct nw_job job = random_job(&state);
+        const int degree = 1 << next_random(&state) % 4;
+        const struct nw_layout one = {.node_count = 1, .rank_count = 1};
+        struct nw_layout tp = {.node_count = 1, .rank_count = degree, .parallel = {.tp = degree}};
+        struct nw_layout cp = {.node_count = 1, .rank_count = degree, .parallel = {.cp = degree}};
+        struct nw_operators whole, part;
+
+        job.flash = true;
+        nw_operators_layer(&job, &one, job.micro_batch, NW_LAYER_PLAIN, &whole);
+        for (int k = 0; k < 2; k++) {
+            nw_operators_layer(&job, k == 0 ? &tp : &cp, job.micro_batch, NW_LAYER_PLAIN, &part);
+            cr_expect_float_eq(nw_operators_forward_flops(&whole) /
+                                   (nw_operators_forward_flops(&part) * degree),
+                               1, 1e-12);
+            cr_expect_float_eq(nw_operators_backward_flops(&whole) /
+                                   (nw_operators_backward_flops(&part) * degree),
+                               1, 1e-12);
+        }
+    }
+}
+
+/* More of anything that the GPU has never makes it slower. */
+Test(model_compute, a_faster_gpu_is_never_slower)
+{
+    uint64_t state = 7;
+
+    for (int i = 0; i < 300; i++) {
+        const struct nw_job job = random_job(&state);
+        const struct nw_layout layout = {.node_count = 1, .rank_count = 1};
+        struct nw_platform platform = catalogue_platform("RTX 3090 24GB", job.precision);
+        struct nw_gpu better = *platform.gpu;
+        const double before = time_of(&job, &layout, job.micro_batch, &platform);
+
+        platform.hbm_bytes_per_s *= 1.5;
+        const double memory = time_of(&job, &layout, job.micro_batch, &platform);
+
+        cr_expect_leq(memory, before);
+        better.matmul_flops *= 1.5;
+        better.fp32_flops *= 1.5;
+        platform.gpu = &better;
+        cr_expect_leq(time_of(&job, &layout, job.micro_batch, &platform), memory);
+        platform.assumptions.value[NW_CONSTANT_LAUNCH_NS] /= 2;
+        cr_expect_leq(time_of(&job, &layout, job.micro_batch, &platform), memory);
+    }
+}
+
+/* Half the micro-batch takes at least half the time: small work is never more efficient. Tiles make
+ * single shapes jump by a wave; 2 % are left for that. */
+Test(model_compute, half_the_micro_batch_takes_at_least_half_the_time)
+{
+    uint64_t state = 8;
+
+    for (int i = 0; i < 300; i++) {
+        const struct nw_job job = random_job(&state);
+        const struct nw_layout layout = {.node_count = 1, .rank_count = 1};
+        const struct nw_platform platform = catalogue_platform("H100 SXM5 80GB", job.precision);
+        const double whole = time_of(&job, &layout, 8, &platform);
+        const double half = time_of(&job, &layout, 4, &platform);
+
+        cr_expect(half >= 0.49 * whole, "%g of %g", half, whole);
+        cr_expect(half <= whole * (1 + 1e-9), "%g of %g", half, whole);
+    }
+}
+
+/* The parts are the whole. */
+Test(model_compute, parts_add_up)
+{
+    uint64_t state = 9;
+
+    for (int i = 0; i < 200; i++) {
+        const struct nw_job job = random_job(&state);
+        const struct nw_layout layout = {
+            .node_count = 1, .rank_count = 1, .profile = &nw_profiles[i % 2]};
+        const struct nw_platform platform = catalogue_platform("A100 SXM4 40GB", job.precision);
+        struct nw_compute compute;
+
+        nw_compute_of(&job, &layout, job.micro_batch, &platform, &compute);
+        const struct nw_unit_time *units[] = {&compute.layer[0], &compute.embedding, &compute.head};
+
+        for (int k = 0; k < 3; k++) {
+            const struct nw_unit_time *unit = units[k];
+            const double whole = unit->forward_ns + unit->backward_ns + unit->recompute_ns;
+
+            cr_expect_float_eq(
+                (unit->product_ns + unit->attention_ns + unit->memory_ns + unit->launch_ns + 1) /
+                    (whole + 1),
+                1, 1e-9);
+        }
+    }
+}
+
+/* A stated rate of the whole step is FLOPs over it and nothing else. */
+Test(model_compute, a_stated_rate_is_the_steps_own)
+{
+    uint64_t state = 10;
+
+    for (int i = 0; i < 100; i++) {
+        const struct nw_job job = random_job(&state);
+        const struct nw_layout layout = {.node_count = 1, .rank_count = 1};
+        struct nw_platform platform = catalogue_platform("A100 SXM4 40GB", job.precision);
+        struct nw_compute compute;
+
+        platform.rate = (struct nw_rate){.flops_per_s = 150e12, .source = NW_RATE_STATED};
+        nw_compute_of(&job, &layout, job.micro_batch, &platform, &compute);
+        cr_expect_float_eq(compute.layer[0].flops / 150e12 * 1e9 /
+                               (compute.layer[0].forward_ns + compute.layer[0].backward_ns +
+                                compute.layer[0].recompute_ns),
+                           1, 1e-9);
+    }
+}
+
+static struct nw_job job_of(const char *model)
+{
+    struct nw_job job = {.sequence = 2048,
+                         .micro_batch = 1,
+                         .global_batch = 8,
+                         .precision = &nw_precisions[1],
+                         .optimizer = &nw_optimizers[0],
+                         .master_bytes = NAN,
+                         .gradient_bytes = 2,
+                         .flash = true};
+
+    cr_assert_eq(nw_transformer_find(model, &job.net), NW_OK);
+    return job;
+}
+
+/* Recomputation, adapters and their frozen base against the whole. */
+Test(model_compute, what_is_done_again_and_what_is_left_out)
+{
+    struct nw_job job = job_of("llama-2-7b");
+    const struct nw_layout layout = {.node_count = 1, .rank_count = 1};
+    const struct nw_platform platform = catalogue_platform("A100 SXM4 80GB", job.precision);
+    const double plain = time_of(&job, &layout, 1, &platform);
+    double full, lora, qlora;
+
+    job.recompute = NW_RECOMPUTE_FULL;
+    full = time_of(&job, &layout, 1, &platform);
+    cr_expect(full > 1.25 * plain && full < 1.36 * plain, "%g", full / plain);
+    job.recompute = NW_RECOMPUTE_NONE;
+    job.lora = (struct nw_lora){.rank = 16, .targets = NW_LORA_Q | NW_LORA_V};
+    lora = time_of(&job, &layout, 1, &platform);
+    cr_expect(lora > 0.62 * plain && lora < 0.85 * plain, "%g", lora / plain);
+    job.lora.base_bytes = 0.52;
+    qlora = time_of(&job, &layout, 1, &platform);
+    cr_expect(qlora > 1.02 * lora && qlora < 2 * lora, "%g", qlora / lora);
+}
+
+/* The update: bytes of the states over memory; a share where the strategy cuts it; on the CPU by
+ * its memory and the copies. */
+Test(model_compute, update_by_bytes)
+{
+    struct nw_job job = job_of("llama-2-7b");
+    const struct nw_profile fused = {.memory_passes = 1, .time_factor = 1};
+    struct nw_layout layout = {
+        .node_count = 1, .rank_count = 8, .strategy = strategy_named("ddp"), .profile = &fused};
+    const struct nw_platform platform = catalogue_platform("A100 SXM4 80GB", job.precision);
+    const double bytes = 28 + 3 * 2, parameters = 6738415616.0;
+    const double rate = 2039e9 * platform.assumptions.value[NW_CONSTANT_HBM_SHARE];
+    struct nw_update update = nw_update_of(&job, &layout, &platform);
+
+    cr_expect_float_eq(update.gpu_ns / (parameters * bytes / rate * 1e9), 1, 1e-6);
+    layout.strategy = strategy_named("zero1");
+    cr_expect_float_eq(nw_update_of(&job, &layout, &platform).gpu_ns / update.gpu_ns, 0.125, 1e-6);
+    job.offload.optimizer = NW_OFFLOAD_CPU;
+    update = nw_update_of(&job, &layout, &platform);
+    cr_expect_eq(update.gpu_ns, 0);
+    cr_expect_float_eq(update.cpu_ns / (parameters / 8 * 28 / 25e9 * 1e9), 1, 1e-6);
+    cr_expect_float_eq(update.copy_ns / (parameters / 8 * 4 / 25e9 * 1e9), 1, 1e-6);
+    job.offload.optimizer = NW_OFFLOAD_NVME;
+    cr_expect_float_eq(
+        nw_update_of(&job, &layout, &platform).cpu_ns / (parameters / 8 * 24 / 3e9 * 1e9), 1, 1e-6);
+}
