@@ -42,6 +42,12 @@
     X(OVERLAP_LOSS, 0.45, "of hidden time",                                                        \
       "communication behind computation that still shows up (shared SMs and memory)",              \
       "203 published scaling pairs, held out by source: 0.4-0.5")                                  \
+    X(FUSED_LOSS, 0.10, "of hidden time",                                                          \
+      "the same where it is sent in chunks or with few SMs (Megatron-Core, XLA)",                  \
+      "80 published pairs of Megatron-Core: 0-0.2")                                                \
+    X(JITTER, 0.005, "per doubling",                                                               \
+      "of the step, waiting for the slowest, per doubling of the nodes",                           \
+      "published pairs whose messages are hidden: 0.4-1.0 %")                                      \
     X(OVERLAP_LOSS_ERROR, 0.25, "±", "error of the overlap loss",                                  \
       "modes of published frameworks: 0.05-0.2 fused, 0.45 PyTorch, 1 serial")                     \
     X(DDP_BUCKET_BYTES, 25.0 * 1024 * 1024, "bytes", "gradient bucket of ddp",                     \
@@ -56,15 +62,18 @@
       "DeepSpeed stage3_max_live_parameters")                                                      \
     X(HBM_SHARE, 0.85, "of datasheet", "memory bandwidth that an update reaches",                  \
       "DRAM refresh and turnaround: 0.80-0.90 in published triads")                                \
-    X(LINK_SHARE, 0.72, "of datasheet",                                                            \
-      "bus bandwidth inside a node over the link's one-way rate",                                  \
-      "gathers on 8 published NVLink boards: 0.62-0.81")                                           \
-    X(PCIE_SHARE, 0.35, "of datasheet", "the same for GPUs that meet over PCIe",                   \
-      "published nodes: 0.26-0.42, one of L40S 0.06-0.16")                                         \
-    X(LINK_LATENCY_NS, 10e3, "ns", "latency of a collective inside a node, where not measured",    \
-      "Calculon's A100 system file")                                                               \
-    X(WIRE_LATENCY_NS, 20e3, "ns", "latency of a collective between nodes, where not measured",    \
-      "Calculon's A100 system file")                                                               \
+    X(LINK_SHARE, 0.79, "of datasheet",                                                            \
+      "bus bandwidth of a ring inside a node over the link's one-way rate",                        \
+      "16 published NVLink boards: 0.73-0.83 for messages of 256 MiB and more")                    \
+    X(PCIE_SHARE, 0.38, "of datasheet", "the same for GPUs that meet over PCIe",                   \
+      "published nodes of 4 and 8: 0.26-0.42, one of L40S 0.05-0.16; pairs 1.6 times that")        \
+    X(WIRE_SHARE, 0.90, "of line rate",                                                            \
+      "bus bandwidth of a ring between nodes over the line rate of a node's NICs",                 \
+      "10 published fabrics: InfiniBand, RoCE 0.88-0.98, Slingshot 0.73, TCPX 0.57")               \
+    X(LINK_LATENCY_NS, 1.1e3, "ns", "one hop of a small message inside a node",                    \
+      "11 published boards: 0.82-1.5 us; NCCL 2.30 tuning.cc: 0.6-1 us")                           \
+    X(WIRE_LATENCY_NS, 12e3, "ns", "one hop of a small message between nodes",                     \
+      "9 published fabrics: InfiniBand 5-10 us, RoCE 17, Slingshot 9-27, EFA 25, TCPX 33")         \
     X(GATHER_OF_REDUCE, 0.61, "of all-reduce",                                                     \
       "time of an all-gather or reduce-scatter over an all-reduce's of the same size",             \
       "600 published pairs of 1 MiB and more; a plain ring would be 0.5")                          \

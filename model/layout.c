@@ -1,11 +1,18 @@
 /* Degrees of parallelism and how their groups lie on the nodes. */
 #include "model/layout.h"
 
+#include "model/model.h"
+
 #include <stddef.h>
 
 static int at_least_one(int count)
 {
     return count > 1 ? count : 1;
+}
+
+static int per_node_of(const struct nw_layout *layout)
+{
+    return at_least_one(layout->rank_count / at_least_one(layout->node_count));
 }
 
 int nw_layout_tp(const struct nw_layout *layout)
@@ -44,10 +51,15 @@ int nw_layout_reduce_count(const struct nw_layout *layout)
     return nw_layout_dp(layout) * nw_layout_cp(layout);
 }
 
+/* A hybrid shards within the node where nothing else is asked for (PyTorch HYBRID_SHARD, DeepSpeed
+ * zero_hpz_partition_size). */
 int nw_layout_shard_count(const struct nw_layout *layout)
 {
-    const int all = nw_layout_reduce_count(layout), asked = layout->parallel.shard_count;
+    const int all = nw_layout_reduce_count(layout);
+    int asked = layout->parallel.shard_count;
 
+    if (asked == 0 && layout->strategy != NULL && layout->strategy->hybrid)
+        asked = at_least_one(per_node_of(layout) / nw_layout_tp(layout));
     return asked > 0 && asked < all ? asked : all;
 }
 
@@ -66,7 +78,7 @@ struct nw_group nw_layout_group(const struct nw_layout *layout, nw_group_kind ki
 {
     const int tp = nw_layout_tp(layout), cp = nw_layout_cp(layout);
     const int reduce = nw_layout_reduce_count(layout), shard = nw_layout_shard_count(layout);
-    const int per_node = at_least_one(layout->rank_count / at_least_one(layout->node_count));
+    const int per_node = per_node_of(layout);
 
     switch (kind) {
     case NW_GROUP_TP:
@@ -81,6 +93,9 @@ struct nw_group nw_layout_group(const struct nw_layout *layout, nw_group_kind ki
         return group_of(at_least_one(reduce / shard), tp * shard, per_node);
     case NW_GROUP_EP:
         return group_of(nw_layout_ep(layout), tp, per_node);
+    case NW_GROUP_EXPERT:
+        return group_of(at_least_one(reduce / nw_layout_ep(layout)), tp * nw_layout_ep(layout),
+                        per_node);
     case NW_GROUP_PP:
         return group_of(nw_layout_pp(layout) > 1 ? 2 : 1, tp * reduce, per_node);
     case NW_GROUP_WORLD:

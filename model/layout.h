@@ -63,6 +63,7 @@ typedef enum {
     NW_GROUP_SHARD,   /* of which share one copy */
     NW_GROUP_REPLICA, /* one rank of each copy (HSDP) */
     NW_GROUP_EP,
+    NW_GROUP_EXPERT, /* the ranks that hold the same experts: their gradients are summed over it */
     NW_GROUP_PP, /* two neighbouring stages */
     NW_GROUP_WORLD,
     NW_GROUP_COUNT,

@@ -77,6 +77,7 @@ struct nw_platform {
 
 struct nw_traffic {    /* of one optimizer step */
     double bytes_sent; /* per GPU, ring: Ψ = parameters × bytes; 2Ψ, 2Ψ, 3Ψ for many GPUs */
+    double group_bytes_sent[NW_GROUP_COUNT]; /* of which, by the group that they go through */
     double calls;
     double message_bytes;   /* the largest */
     const char *collective; /* of that message */
@@ -88,7 +89,10 @@ struct nw_step {
     struct nw_layout layout;
     int node_count, rank_count;
     uint64_t micro_batch, micro_batch_count, global_batch;
+    int stage; /* pipeline stage that takes longest: the times are its own */
     double compute_ns;                              /* of all micro-batches */
+    double product_ns, attention_ns, memory_ns, launch_ns; /* of which: matrix products, attention,
+                                          memory-bound work, gaps in which the CPU launches */
     double communication_ns, exposed_ns, hidden_ns; /* hidden + exposed = communication */
     double overlap_loss_ns;                         /* what the hidden part costs all the same */
     double recompute_ns;                            /* of which: done twice */
@@ -98,7 +102,7 @@ struct nw_step {
     double jitter_ns;                               /* the slowest of many */
     double optimizer_ns;                            /* 0 where unknown: see optimizer_known */
     bool optimizer_known;
-    double step_ns, low_ns, high_ns;                          /* likely and its 95 % interval */
+    double step_ns, low_ns, high_ns;                          /* likely and its 90 % interval */
     double full_overlap_ns, no_overlap_ns;                    /* bounds */
     double tokens_per_s, tokens_per_s_low, tokens_per_s_high; /* of all GPUs */
     double mfu; /* model FLOPs (no recompute) over datasheet peak; NAN without a GPU */
@@ -109,17 +113,29 @@ struct nw_step {
     nw_assumed assumed;
 };
 
-struct nw_simulation; /* model/step.h */
+typedef enum { /* when weights that a rank does not hold are gathered */
+    NW_GATHERS_NEVER,
+    NW_GATHERS_UPDATED,    /* all, once they are updated */
+    NW_GATHERS_UNITS,      /* unit by unit, forward and again backward, in every micro-batch */
+    NW_GATHERS_UNITS_ONCE, /* unit by unit forward, kept until the backward pass is through */
+} nw_gathers;
+typedef enum { /* when gradients are reduced */
+    NW_REDUCES_NEVER,
+    NW_REDUCES_LAST, /* after the last micro-batch; summed locally before */
+    NW_REDUCES_EACH,
+} nw_reduces_when;
 
-struct nw_strategy {
+struct nw_strategy { /* of the data-parallel ranks */
     const char *name, *title;
-    /* 1: cut into rank_count pieces */
+    /* 1: cut into as many pieces as there are ranks that share one copy */
     bool weights_sharded, gradients_sharded, optimizer_sharded;
+    nw_gathers gathers;
+    nw_reduces_when reduces;
+    bool reduces_units; /* one message per unit, not in buckets */
+    bool hybrid;        /* shards within a node, copies across (parallel.shard_count) */
+    bool quantised;     /* ZeRO++: gathers in 8 bit, reductions in 4 */
     const char *volume; /* "2Ψ", for people */
     const char *source;
-    /* Event simulation of one optimizer step: private, model/step.h. */
-    nw_rc (*simulate)(const struct nw_simulation *simulation, struct nw_step *step);
-    double (*buffers)(const struct nw_job *job, nw_assumed *assumed); /* of two GPUs or more */
 };
 
 extern const struct nw_strategy nw_strategies[];

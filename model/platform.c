@@ -1,5 +1,5 @@
 /* How fast one GPU computes and what it holds, from what the request and the results say. */
-#include "model/step.h"
+#include "model/model.h"
 
 #include <math.h>
 #include <string.h>
@@ -143,34 +143,17 @@ static nw_rc choose_rate(const struct nw_model_request *request, const struct nw
                               "--gpu NAME (nodeworth list gpus)");
 }
 
-/* GPUs of a baseboard meet over NVLink (or its like); those on cards over PCIe, a bridge joins two
- * of them at most. */
-static nw_rc datasheet_link(struct nw_platform *platform, const char *link)
+static nw_rc datasheet_link(struct nw_platform *platform, const struct nw_model_request *request)
 {
-    static const char *const boards[] = {"SXM", "GB200", "GB300", "MI3", "Ascend"};
-    const struct nw_gpu *gpu = platform->gpu;
-    double rate = gpu->pcie_one_way_bytes_per_s;
+    struct nw_fabric *fabric = &platform->fabric;
 
-    const bool asked = link != NULL && strcmp(link, "nvlink") == 0;
-    const bool refused = link != NULL && strcmp(link, "pcie") == 0;
-
-    if (asked && !(gpu->nvlink_one_way_bytes_per_s > 0))
-        return nw_fail(NW_EUSAGE,
-                       "--link nvlink: %s has none in the catalogue; accepted: auto, "
-                       "pcie, or give --intra-node",
-                       gpu->name);
-    platform->link_share = NW_CONSTANT_PCIE_SHARE;
-    for (size_t i = 0; !refused && i < sizeof boards / sizeof boards[0]; i++) {
-        if ((asked || strstr(gpu->name, boards[i]) != NULL) &&
-            gpu->nvlink_one_way_bytes_per_s > 0) {
-            rate = gpu->nvlink_one_way_bytes_per_s;
-            platform->link_share = NW_CONSTANT_LINK_SHARE;
-        }
-    }
-    if (rate > 0) {
-        platform->fabric.link_bytes_per_s = rate;
-        platform->fabric.intra_busbw_bytes_per_s = rate * nw_constants[platform->link_share].value;
-        platform->fabric.intra_from_datasheet = true;
+    fabric->gpus_per_node = request->gpus_per_node;
+    NW_TRY(nw_fabric_take_gpu(fabric, platform->gpu, request->link));
+    platform->link_share = fabric->link_is_pcie ? NW_CONSTANT_PCIE_SHARE : NW_CONSTANT_LINK_SHARE;
+    if (fabric->link_bytes_per_s > 0) {
+        fabric->intra_busbw_bytes_per_s =
+            fabric->link_bytes_per_s * platform->assumptions.value[platform->link_share];
+        fabric->intra_from_datasheet = true;
     }
     return NW_OK;
 }
@@ -203,7 +186,7 @@ nw_rc nw_platform_choose(const struct nw_model_request *request, const struct nw
         platform->memory_bytes = platform->gpu->memory_bytes;
         if (platform->gpu->hbm_bytes_per_s > 0)
             platform->hbm_bytes_per_s = platform->gpu->hbm_bytes_per_s;
-        NW_TRY(datasheet_link(platform, request->link));
+        NW_TRY(datasheet_link(platform, request));
     }
     if (request->gpu_memory_bytes > 0)
         platform->memory_bytes = request->gpu_memory_bytes;

@@ -1,9 +1,11 @@
-/* One step: the batch dealt to the GPUs, the simulation, its interval and bounds. */
-#include "model/step.h"
-
+/* One step: the batch dealt to the GPUs, its events timed, interval and bounds. */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
-/* The largest micro-batch up to the wanted one that divides the GPU's share. */
+#include "model/step_build.h"
+
+/* The largest micro-batch up to the wanted one that divides the share. */
 static uint64_t fitting_micro_batch(uint64_t share, uint64_t wanted)
 {
     uint64_t micro_batch = wanted < share ? wanted : share;
@@ -13,31 +15,174 @@ static uint64_t fitting_micro_batch(uint64_t share, uint64_t wanted)
     return micro_batch;
 }
 
+static int data_ranks(const struct nw_layout *layout, int rank_count)
+{
+    const int cut = nw_layout_tp(layout) * nw_layout_pp(layout) * nw_layout_cp(layout);
+
+    return rank_count > cut ? rank_count / cut : 1;
+}
+
 static nw_rc deal_batch(const struct nw_job *job, const struct nw_layout *layout,
                         struct nw_step *step)
 {
     const bool weak = layout->scaling == NW_SCALING_WEAK;
-    const uint64_t dealt_to = (uint64_t)(weak ? layout->base_rank_count : layout->rank_count);
+    const uint64_t dealt_to =
+        (uint64_t)data_ranks(layout, weak ? layout->base_rank_count : layout->rank_count);
+    const int pp = nw_layout_pp(layout);
 
     if (job->global_batch % dealt_to != 0)
         return nw_fail(NW_EUSAGE,
-                       "a global batch of %llu sequences cannot be dealt evenly to %llu GPUs; "
-                       "accepted: a multiple of %llu",
+                       "a global batch of %llu sequences cannot be dealt evenly to %llu "
+                       "data-parallel ranks; accepted: a multiple of %llu",
                        (unsigned long long)job->global_batch, (unsigned long long)dealt_to,
                        (unsigned long long)dealt_to);
     const uint64_t share = job->global_batch / dealt_to;
 
     step->micro_batch = fitting_micro_batch(share, job->micro_batch);
     step->micro_batch_count = share / step->micro_batch;
-    step->global_batch = share * (uint64_t)layout->rank_count;
+    step->global_batch = share * (uint64_t)data_ranks(layout, layout->rank_count);
+    if (nw_layout_virtual_stages(layout) > 1 && pp > 1 && step->micro_batch_count % (uint64_t)pp)
+        return nw_fail(NW_EUSAGE,
+                       "--virtual-stages %d: %llu micro-batches of a step do not go round %d "
+                       "pipeline stages evenly; accepted: a multiple of --pp",
+                       nw_layout_virtual_stages(layout),
+                       (unsigned long long)step->micro_batch_count, pp);
     return NW_OK;
 }
 
-static double step_ns_of(const struct nw_step *step, double overlap_loss)
+/* ---- one timing ---------------------------------------------------------------------------- */
+
+static double constant(const struct nw_platform *platform, nw_constant key)
 {
-    return step->compute_ns + step->exposed_ns + overlap_loss * step->hidden_ns +
-           step->optimizer_ns;
+    const double value = platform->assumptions.value[key];
+
+    return value > 0 ? value : nw_constants[key].value;
 }
+
+static void set_overlap(const struct nw_profile *profile, const nw_overlap *all,
+                        struct nw_timing *timing)
+{
+    const nw_overlap modes[NW_STREAM_COUNT] = {
+        [NW_STREAM_GRADIENTS] = profile->gradients, [NW_STREAM_WEIGHTS] = profile->weights,
+        [NW_STREAM_TENSOR] = profile->tensor,       [NW_STREAM_CONTEXT] = NW_OVERLAP_STREAM,
+        [NW_STREAM_PIPELINE] = NW_OVERLAP_STREAM,   [NW_STREAM_COPIES] = NW_OVERLAP_STREAM,
+    };
+
+    for (int s = 0; s < NW_STREAM_COUNT; s++)
+        timing->overlap[s] = all != NULL ? *all : modes[s];
+}
+
+static double share_of_hidden(const struct nw_build *build, nw_overlap mode)
+{
+    const double asked = build->scenario->overlap_loss;
+
+    if (isfinite(asked))
+        return asked;
+    return constant(build->platform,
+                    mode == NW_OVERLAP_FUSED ? NW_CONSTANT_FUSED_LOSS : NW_CONSTANT_OVERLAP_LOSS);
+}
+
+/* Messages between pipeline stages go to whoever waits for them; they slow nobody down. */
+static void add_sums(const struct nw_build *build, const struct nw_timing *timing,
+                     const struct nw_stage_sums *sums, struct nw_step *step)
+{
+    step->compute_ns = sums->compute_ns;
+    step->bubble_ns = sums->bubble_ns;
+    step->optimizer_ns = sums->update_ns;
+    step->offload_ns = sums->stream_exposed_ns[NW_STREAM_COPIES];
+    for (int s = 0; s < NW_STREAM_COUNT; s++) {
+        const double exposed = sums->stream_exposed_ns[s];
+        const double all = fmax(sums->stream_ns[s], exposed);
+
+        if (s == NW_STREAM_COPIES)
+            continue;
+        step->exposed_ns += exposed;
+        step->communication_ns += all;
+        if (s != NW_STREAM_PIPELINE)
+            step->overlap_loss_ns += share_of_hidden(build, timing->overlap[s]) * (all - exposed);
+    }
+    step->hidden_ns = step->communication_ns - step->exposed_ns;
+    memcpy(step->group_exposed_ns, sums->group_exposed_ns, sizeof step->group_exposed_ns);
+}
+
+static double whole_ns(const struct nw_step *step)
+{
+    return step->compute_ns + step->bubble_ns + step->exposed_ns + step->overlap_loss_ns +
+           step->optimizer_ns + step->offload_ns;
+}
+
+/* The stage that takes longest under this timing. */
+static nw_rc time_step(struct nw_build *build, const struct nw_timing *timing, struct nw_step *step)
+{
+    const int stages = build->graph.stage_count;
+    struct nw_stage_sums *sums = calloc((size_t)stages, sizeof *sums);
+    struct nw_step worst = {0};
+    nw_rc rc = sums == NULL ? nw_fail(NW_ENOMEM, "no memory for %d pipeline stages", stages)
+                            : nw_graph_time(&build->graph, timing, sums);
+
+    for (int s = 0; s < stages && rc == NW_OK; s++) {
+        struct nw_step one = {0};
+
+        add_sums(build, timing, &sums[s], &one);
+        if (s == 0 || whole_ns(&one) > whole_ns(&worst)) {
+            worst = one;
+            step->stage = s;
+        }
+    }
+    free(sums);
+    NW_TRY(rc);
+    const double jitter = constant(build->platform, NW_CONSTANT_JITTER);
+
+    step->compute_ns = worst.compute_ns;
+    step->bubble_ns = worst.bubble_ns;
+    step->optimizer_ns = worst.optimizer_ns;
+    step->offload_ns = worst.offload_ns;
+    step->exposed_ns = worst.exposed_ns;
+    step->communication_ns = worst.communication_ns;
+    step->overlap_loss_ns = worst.overlap_loss_ns;
+    step->hidden_ns = worst.hidden_ns;
+    memcpy(step->group_exposed_ns, worst.group_exposed_ns, sizeof step->group_exposed_ns);
+    /* The slowest of many: all wait for it. */
+    step->jitter_ns = jitter * log2(build->layout.node_count) * whole_ns(&worst);
+    step->step_ns = whole_ns(&worst) + step->jitter_ns;
+    return NW_OK;
+}
+
+static struct nw_timing timing_of(const struct nw_build *build, const struct nw_scenario *scenario,
+                                  const nw_overlap *all)
+{
+    struct nw_timing timing = {.compute_scale = scenario->compute_scale,
+                               .curve_end = scenario->curve_end};
+
+    set_overlap(build->profile, all, &timing);
+    return timing;
+}
+
+/* Everything hidden that can be, at no loss; nothing hidden. */
+static nw_rc time_bounds(struct nw_build *build, const struct nw_scenario *scenario,
+                         struct nw_step *step)
+{
+    static const nw_overlap hidden = NW_OVERLAP_STREAM, serial = NW_OVERLAP_SERIAL;
+    const struct nw_scenario *kept = build->scenario;
+    struct nw_scenario bound = *scenario;
+    struct nw_step at[2] = {{0}, {0}};
+    nw_rc rc = NW_OK;
+
+    build->scenario = &bound;
+    for (int i = 0; i < 2 && rc == NW_OK; i++) {
+        const struct nw_timing timing = timing_of(build, scenario, i == 0 ? &hidden : &serial);
+
+        bound.overlap_loss = i;
+        rc = time_step(build, &timing, &at[i]);
+    }
+    build->scenario = kept;
+    NW_TRY(rc);
+    step->full_overlap_ns = fmin(at[0].step_ns, step->step_ns);
+    step->no_overlap_ns = fmax(at[1].step_ns, step->step_ns);
+    return NW_OK;
+}
+
+/* ---- what it stands on --------------------------------------------------------------------- */
 
 static nw_assumed rate_assumptions(const struct nw_rate *rate)
 {
@@ -73,72 +218,107 @@ static nw_assumed cost_assumptions(const struct nw_platform *platform, unsigned 
     return assumed;
 }
 
-nw_rc nw_predict_scenario(const struct nw_job *job, const struct nw_platform *platform,
-                          const struct nw_layout *layout, const struct nw_scenario *scenario,
-                          struct nw_step *step_out)
+static nw_assumed assumptions_of(const struct nw_build *build, const struct nw_step *step)
 {
-    const struct nw_group group = {.rank_count = layout->rank_count,
-                                   .host_count = layout->node_count};
-    struct nw_memo memo[NW_MEMO_COUNT];
-    struct nw_simulation simulation;
-    const struct nw_strategy *strategy = layout->strategy;
-    struct nw_step step = {.strategy = strategy,
+    const bool fused = build->profile->gradients == NW_OVERLAP_FUSED ||
+                       build->profile->weights == NW_OVERLAP_FUSED ||
+                       build->profile->tensor == NW_OVERLAP_FUSED;
+    nw_assumed assumed = rate_assumptions(&build->platform->rate) |
+                         cost_assumptions(build->platform, step->how);
+
+    if (step->hidden_ns > 0 && !isfinite(build->scenario->overlap_loss))
+        assumed |= NW_ASSUMES(OVERLAP_LOSS_ERROR) |
+                   (fused ? NW_ASSUMES(FUSED_LOSS) : NW_ASSUMES(OVERLAP_LOSS));
+    if (step->jitter_ns > 0)
+        assumed |= NW_ASSUMES(JITTER);
+    if (step->optimizer_known && step->optimizer_ns > 0)
+        assumed |= NW_ASSUMES(HBM_SHARE);
+    return assumed;
+}
+
+/* Parts of the computation of the stage that takes longest: its units × micro-batches. */
+static void fill_parts(const struct nw_build *build, struct nw_step *step)
+{
+    const double m = build->micro_batch_count, scale = build->scenario->compute_scale;
+    const int stage = build->graph.stage_count == build->stage_count ? step->stage : 0;
+
+    for (int c = 0; c < build->virtual_stages; c++) {
+        const struct nw_chunk chunk = nw_build_chunk(build, stage, c);
+        const double counts[NW_UNIT_KINDS] = {chunk.embedding, chunk.count[NW_LAYER_PLAIN],
+                                              chunk.count[NW_LAYER_EXPERTS], chunk.head};
+
+        for (int k = 0; k < NW_UNIT_KINDS; k++) {
+            const struct nw_unit_time *time = &build->units[k].time;
+            const double n = counts[k] * m * scale;
+
+            step->recompute_ns += n * time->recompute_ns;
+            step->product_ns += n * time->product_ns;
+            step->attention_ns += n * time->attention_ns;
+            step->memory_ns += n * time->memory_ns;
+            step->launch_ns += n * time->launch_ns;
+        }
+    }
+}
+
+static nw_rc start_step(const struct nw_job *job, const struct nw_layout *layout,
+                        struct nw_step *step_out)
+{
+    struct nw_step step = {.strategy = layout->strategy,
                            .layout = *layout,
                            .node_count = layout->node_count,
                            .rank_count = layout->rank_count};
 
+    if (step.strategy == NULL)
+        step.strategy = step.layout.strategy = &nw_strategies[nw_strategy_count - 1];
     NW_TRY(deal_batch(job, layout, &step));
-    nw_simulation_init(job, platform, scenario, group, step.micro_batch, step.micro_batch_count,
-                       memo, &simulation);
-    NW_TRY(strategy->simulate(&simulation, &step));
-    const double optimizer = nw_optimizer_ns(job, platform, strategy, layout->rank_count);
-    const double loss = isfinite(scenario->overlap_loss)
-                            ? scenario->overlap_loss
-                            : nw_constants[NW_CONSTANT_OVERLAP_LOSS].value;
+    *step_out = step;
+    return NW_OK;
+}
 
-    step.optimizer_known = isfinite(optimizer);
-    step.optimizer_ns = step.optimizer_known ? optimizer : 0;
-    if (step.exposed_ns > step.communication_ns * (1 - 1e-9)) /* rounding */
-        step.exposed_ns = step.communication_ns;
-    step.hidden_ns = step.communication_ns - step.exposed_ns;
-    step.overlap_loss_ns = loss * step.hidden_ns;
-    step.step_ns = step_ns_of(&step, loss);
-    step.full_overlap_ns = step_ns_of(&step, 0);
-    step.no_overlap_ns = step_ns_of(&step, 1);
-    step.assumed |= rate_assumptions(&platform->rate) | cost_assumptions(platform, step.how);
-    if (step.hidden_ns > 0 && !isfinite(scenario->overlap_loss))
-        step.assumed |= NW_ASSUMES(OVERLAP_LOSS) | NW_ASSUMES(OVERLAP_LOSS_ERROR);
-    if (step.optimizer_known)
-        step.assumed |= NW_ASSUMES(HBM_SHARE);
+static nw_rc finish_step(struct nw_build *build, const struct nw_scenario *scenario,
+                         struct nw_step *step)
+{
+    const struct nw_timing timing = timing_of(build, scenario, NULL);
+    const bool offloaded = build->job->offload.optimizer != NW_OFFLOAD_NONE;
+
+    NW_TRY(time_step(build, &timing, step));
+    NW_TRY(time_bounds(build, scenario, step));
+    step->optimizer_known =
+        isfinite(offloaded ? build->update.cpu_ns + build->update.copy_ns : build->update.gpu_ns);
+    step->how = build->how;
+    step->traffic = build->traffic;
+    fill_parts(build, step);
+    step->assumed |= assumptions_of(build, step);
+    return NW_OK;
+}
+
+nw_rc nw_predict_scenario(const struct nw_job *job, const struct nw_platform *platform,
+                          const struct nw_layout *layout, const struct nw_scenario *scenario,
+                          struct nw_step *step_out)
+{
+    struct nw_build build;
+    struct nw_step step;
+
+    NW_TRY(start_step(job, layout, &step));
+    NW_TRY(nw_build_init(job, platform, &step.layout, step.micro_batch, step.micro_batch_count,
+                         scenario, &build));
+    nw_rc rc = nw_build_step(&build);
+
+    if (rc == NW_OK)
+        rc = finish_step(&build, scenario, &step);
+    nw_build_free(&build);
+    NW_TRY(rc);
     *step_out = step;
     return NW_OK;
 }
 
 /* ---- interval ------------------------------------------------------------------------------ */
 
-/* The two ends of one source of error; all else likely. */
-static nw_rc vary(const struct nw_job *job, const struct nw_platform *platform,
-                  const struct nw_layout *layout, const struct nw_scenario ends[2],
-                  double likely_ns, double *below_out, double *above_out)
-{
-    double difference[2];
-
-    for (int i = 0; i < 2; i++) {
-        struct nw_step step;
-
-        NW_TRY(nw_predict_scenario(job, platform, layout, &ends[i], &step));
-        difference[i] = step.step_ns - likely_ns;
-    }
-    *below_out = hypot(*below_out, fmin(fmin(difference[0], difference[1]), 0));
-    *above_out = hypot(*above_out, fmax(fmax(difference[0], difference[1]), 0));
-    return NW_OK;
-}
-
 void nw_scenario_ends(const struct nw_platform *platform, const struct nw_scenario *middle,
                       enum nw_error_source source, struct nw_scenario ends_out[2])
 {
-    const double loss = nw_constants[NW_CONSTANT_OVERLAP_LOSS].value;
-    const double loss_error = nw_constants[NW_CONSTANT_OVERLAP_LOSS_ERROR].value;
+    const double loss = constant(platform, NW_CONSTANT_OVERLAP_LOSS);
+    const double loss_error = constant(platform, NW_CONSTANT_OVERLAP_LOSS_ERROR);
 
     for (int i = 0; i < 2; i++) {
         const double sign = i == 0 ? -1 : 1;
@@ -151,6 +331,32 @@ void nw_scenario_ends(const struct nw_platform *platform, const struct nw_scenar
         else if (!isfinite(middle->overlap_loss))
             ends_out[i].overlap_loss = fmin(fmax(loss + sign * loss_error, 0), 1);
     }
+}
+
+/* The events built once, timed at both ends of each source of error; all else likely. */
+static nw_rc vary(struct nw_build *build, const struct nw_scenario *middle, double likely_ns,
+                  double *below_out, double *above_out)
+{
+    const struct nw_scenario *kept = build->scenario;
+    nw_rc rc = NW_OK;
+
+    *below_out = *above_out = 0;
+    for (int i = 0; i < 2 * NW_ERROR_COUNT && rc == NW_OK; i++) {
+        struct nw_scenario ends[2];
+        struct nw_step step = {0};
+
+        nw_scenario_ends(build->platform, middle, (enum nw_error_source)(i / 2), ends);
+        const struct nw_timing timing = timing_of(build, &ends[i % 2], NULL);
+
+        build->scenario = &ends[i % 2];
+        rc = time_step(build, &timing, &step);
+        const double difference = step.step_ns - likely_ns;
+
+        *(difference < 0 ? below_out : above_out) =
+            hypot(difference < 0 ? *below_out : *above_out, difference);
+        build->scenario = kept;
+    }
+    return rc;
 }
 
 static double mfu_of(const struct nw_job *job, const struct nw_platform *platform,
@@ -166,34 +372,45 @@ static double mfu_of(const struct nw_job *job, const struct nw_platform *platfor
     return peak > 0 ? model / (step->step_ns * 1e-9 * peak * step->rank_count) : NAN;
 }
 
+static void fill_rest(const struct nw_job *job, const struct nw_platform *platform, double below,
+                      double above, struct nw_step *step)
+{
+    const double tokens = (double)step->global_batch * (double)job->sequence;
+
+    step->low_ns = fmax(step->step_ns - below, 0);
+    step->high_ns = step->step_ns + above;
+    step->tokens_per_s = tokens / step->step_ns * 1e9;
+    step->tokens_per_s_low = tokens / step->high_ns * 1e9;
+    step->tokens_per_s_high = tokens / step->low_ns * 1e9;
+    step->mfu = mfu_of(job, platform, step);
+    nw_memory_of(job, &step->layout, step->micro_batch, step->micro_batch_count,
+                 &platform->assumptions, &step->memory, &step->assumed);
+    step->fits = platform->memory_bytes == 0                                  ? -1
+                 : step->memory.total_bytes <= (double)platform->memory_bytes ? 1
+                                                                              : 0;
+}
+
 nw_rc nw_predict(const struct nw_job *job, const struct nw_platform *platform,
                  const struct nw_layout *layout, const struct nw_scenario *scenario,
                  struct nw_step *step_out)
 {
     const struct nw_scenario *middle = scenario != NULL ? scenario : &nw_scenario_likely;
+    struct nw_build build;
     struct nw_step step;
     double below = 0, above = 0;
 
-    NW_TRY(nw_predict_scenario(job, platform, layout, middle, &step));
-    for (enum nw_error_source source = 0; source < NW_ERROR_COUNT; source++) {
-        struct nw_scenario ends[2];
+    NW_TRY(start_step(job, layout, &step));
+    NW_TRY(nw_build_init(job, platform, &step.layout, step.micro_batch, step.micro_batch_count,
+                         middle, &build));
+    nw_rc rc = nw_build_step(&build);
 
-        nw_scenario_ends(platform, middle, source, ends);
-        NW_TRY(vary(job, platform, layout, ends, step.step_ns, &below, &above));
-    }
-    const double tokens = (double)step.global_batch * (double)job->sequence;
-
-    step.low_ns = fmax(step.step_ns - below, 0);
-    step.high_ns = step.step_ns + above;
-    step.tokens_per_s = tokens / step.step_ns * 1e9;
-    step.tokens_per_s_low = tokens / step.high_ns * 1e9;
-    step.tokens_per_s_high = tokens / step.low_ns * 1e9;
-    step.mfu = mfu_of(job, platform, &step);
-    nw_memory_of(job, layout, step.micro_batch, step.micro_batch_count, &platform->assumptions,
-                 &step.memory, &step.assumed);
-    step.fits = platform->memory_bytes == 0                                 ? -1
-                : step.memory.total_bytes <= (double)platform->memory_bytes ? 1
-                                                                            : 0;
+    if (rc == NW_OK)
+        rc = finish_step(&build, middle, &step);
+    if (rc == NW_OK)
+        rc = vary(&build, middle, step.step_ns, &below, &above);
+    nw_build_free(&build);
+    NW_TRY(rc);
+    fill_rest(job, platform, below, above, &step);
     *step_out = step;
     return NW_OK;
 }

@@ -1,0 +1,233 @@
+/* Weights that a rank does not hold: gathered unit by unit in the passes (ZeRO-3, FSDP), or all
+ * after the update (ZeRO-1, ZeRO-2, distributed optimizer).
+ *
+ * Volume of unit-wise gathers: Ψ forward and Ψ again backward (Rajbhandari et al. 2020, section
+ * 7.2), each one unit ahead of the computation (Zhao et al. 2023, PyTorch FSDP, section 3.3). */
+#include "model/step_build.h"
+
+#include <math.h>
+
+/* A pipeline keeps what it gathered for all micro-batches of the step (torchtitan: no reshard after
+ * forward with PP). */
+static bool gathers_in(const struct nw_build *build, unsigned role, bool backward)
+{
+    const nw_gathers gathers = build->strategy->gathers;
+
+    if (gathers != NW_GATHERS_UNITS && gathers != NW_GATHERS_UNITS_ONCE)
+        return false;
+    if (build->stage_count > 1)
+        return !backward && (role & NW_ROLE_FIRST) != 0;
+    return !backward || gathers == NW_GATHERS_UNITS;
+}
+
+static double wire_bytes(const struct nw_build *build)
+{
+    const struct nw_lora *lora = &build->job->lora;
+
+    return lora->rank > 0 && lora->base_bytes > 0 ? lora->base_bytes
+                                                  : build->job->precision->element_bytes;
+}
+
+/* In pieces no larger than the framework's prefetch bucket. */
+static int32_t put_pieces(struct nw_build *build, int stage, double elements, double element_bytes,
+                          nw_group_kind group, double count, int32_t after)
+{
+    const double limit = build->profile->prefetch_elements > 0 ? build->profile->prefetch_elements
+                                                                : INFINITY;
+    const double whole = isfinite(limit) ? floor(elements / limit) : 0;
+    const double rest = isfinite(limit) ? elements - whole * limit : elements;
+    struct nw_message message = {.collective = "all_gather",
+                                 .bytes = isfinite(limit) ? limit * element_bytes : 0,
+                                 .times = whole,
+                                 .group = group,
+                                 .stream = NW_STREAM_WEIGHTS};
+    const int32_t first = nw_put_message(build, stage, &message, count, after);
+
+    message.bytes = rest * element_bytes;
+    message.times = 1;
+    const int32_t last = nw_put_message(build, stage, &message, count, after);
+
+    return last > 0 ? last : first;
+}
+
+static int32_t put_gather(struct nw_build *build, int stage, nw_unit_kind kind, bool backward,
+                          double count, int32_t after)
+{
+    const struct nw_unit *unit = &build->units[kind];
+    const struct nw_strategy *strategy = build->strategy;
+    const double dense = unit->gathered_elements - unit->expert_elements;
+    double bytes = wire_bytes(build);
+    nw_group_kind group = NW_GROUP_SHARD;
+
+    if (build->job->offload.parameters != NW_OFFLOAD_NONE) {
+        const double rate = build->platform->host_to_device_bytes_per_s;
+        const double share = unit->gathered_elements * bytes /
+                             nw_layout_group(&build->layout, NW_GROUP_SHARD).rank_count;
+        const int32_t copy = nw_put_copy(
+            build, stage, rate > 0 ? share / rate * 1e9 : 0, count, after);
+
+        after = copy > 0 ? copy : after;
+    }
+    if (strategy->quantised && !backward) { /* ZeRO++ qwZ: 8 bit, from all; backward hpZ: within the
+                                               node (Wang et al. 2023, section 3) */
+        bytes = fmin(bytes, 1);
+        group = NW_GROUP_DP;
+    }
+    const int32_t experts = put_pieces(build, stage, unit->expert_elements, bytes, NW_GROUP_EXPERT,
+                                       count, after);
+    const int32_t last = put_pieces(build, stage, dense, bytes, group, count, after);
+
+    return last > 0 ? last : experts;
+}
+
+/* ---- forward ------------------------------------------------------------------------------- */
+
+static int unit_index(const struct nw_chunk *chunk, int i)
+{
+    return chunk->first[0] + i + (chunk->embedding ? 0 : 1);
+}
+
+static void put_run(struct nw_build *build, int stage, const struct nw_chunk *chunk, bool backward,
+                    double count)
+{
+    const int runs[NW_UNIT_KINDS] = {chunk->embedding ? 1 : 0, chunk->count[NW_LAYER_PLAIN],
+                                     chunk->count[NW_LAYER_EXPERTS], chunk->head ? 1 : 0};
+    int index = unit_index(chunk, 0);
+
+    for (int i = 0; i < NW_UNIT_KINDS; i++) {
+        const int kind = backward ? NW_UNIT_KINDS - 1 - i : i;
+
+        if (runs[kind] > 0)
+            nw_put_units(build, stage, (nw_unit_kind)kind, index, runs[kind], backward, count);
+        index += runs[kind];
+    }
+}
+
+/* Gathers of the updated weights, bucket by bucket in the order of the forward pass, which starts
+ * as they arrive (Megatron-Core overlap_param_gather). */
+static bool gathers_updated(const struct nw_build *build, unsigned role)
+{
+    return build->strategy->gathers == NW_GATHERS_UPDATED && (role & NW_ROLE_FIRST) != 0 &&
+           build->profile->weights != NW_OVERLAP_SERIAL;
+}
+
+static struct nw_message updated_message(const struct nw_build *build, double elements)
+{
+    return (struct nw_message){.collective = "all_gather",
+                               .bytes = elements * build->job->precision->element_bytes,
+                               .times = 1,
+                               .group = NW_GROUP_SHARD,
+                               .stream = NW_STREAM_WEIGHTS};
+}
+
+static void put_forward_of_updated(struct nw_build *build, int stage, const struct nw_chunk *chunk,
+                                   double count)
+{
+    const int length = nw_chunk_length(chunk);
+    const double limit = nw_gather_bucket(build);
+    int gathered = 0; /* units whose weights are on their way */
+
+    for (int i = 0; i < length; i++) {
+        if (i == gathered) {
+            double held = 0;
+
+            while (gathered < length && (held == 0 || held < limit))
+                held += build->units[nw_chunk_unit(chunk, gathered++)].trained_elements;
+            const struct nw_message message = updated_message(build, held);
+
+            nw_stage_waits(&build->stages[stage],
+                           nw_put_message(build, stage, &message, count, 0));
+        }
+        nw_put_units(build, stage, nw_chunk_unit(chunk, i), unit_index(chunk, i), 1, false, count);
+    }
+}
+
+void nw_put_forward(struct nw_build *build, int stage, const struct nw_chunk *chunk, unsigned role,
+                    double count)
+{
+    struct nw_stage *at = &build->stages[stage];
+    const int length = nw_chunk_length(chunk);
+
+    if (!gathers_in(build, role, false)) {
+        if (gathers_updated(build, role))
+            put_forward_of_updated(build, stage, chunk, count);
+        else
+            put_run(build, stage, chunk, false, count);
+        return;
+    }
+    int32_t here =
+        put_gather(build, stage, nw_chunk_unit(chunk, 0), false, count, at->computed), next = 0;
+
+    for (int i = 0; i < length; i++) {
+        if (i + 1 < length) /* while this one computes: not before the last one has */
+            next = put_gather(build, stage, nw_chunk_unit(chunk, i + 1), false, count, at->computed);
+        nw_stage_waits(at, here);
+        nw_put_units(build, stage, nw_chunk_unit(chunk, i), unit_index(chunk, i), 1, false, count);
+        here = next;
+    }
+}
+
+/* ---- backward ------------------------------------------------------------------------------ */
+
+void nw_put_backward(struct nw_build *build, int stage, const struct nw_chunk *chunk, unsigned role,
+                     double count)
+{
+    struct nw_stage *at = &build->stages[stage];
+    const bool gathers = gathers_in(build, role, true), reduces = nw_reduces(build, role);
+    const int length = nw_chunk_length(chunk);
+    int32_t here = 0, next = 0;
+
+    at->before_last = at->computed;
+    if (!gathers && !reduces) {
+        put_run(build, stage, chunk, true, count);
+        return;
+    }
+    if (gathers)
+        here = put_gather(build, stage, nw_chunk_unit(chunk, length - 1), true, count, at->computed);
+    for (int i = length; i-- > 0;) {
+        const nw_unit_kind kind = nw_chunk_unit(chunk, i);
+
+        if (gathers && i > 0)
+            next = put_gather(build, stage, nw_chunk_unit(chunk, i - 1), true, count, at->computed);
+        nw_stage_waits(at, here);
+        nw_put_backward_unit(build, stage, kind, unit_index(chunk, i), reduces, count);
+        here = next;
+    }
+    if (reduces)
+        nw_finish_reduction(build, stage, count);
+}
+
+/* ---- after the update ---------------------------------------------------------------------- */
+
+double nw_gather_bucket(const struct nw_build *build)
+{
+    const double elements = build->profile->gather_bucket_elements;
+    const double per_rank = build->profile->bucket_elements_per_rank *
+                            nw_layout_group(&build->layout, NW_GROUP_SHARD).rank_count;
+
+    return elements > 0 ? fmax(elements, per_rank) : INFINITY;
+}
+
+void nw_put_updated_weights(struct nw_build *build, int stage, int32_t after)
+{
+    double elements = 0;
+
+    if (build->strategy->gathers != NW_GATHERS_UPDATED ||
+        build->profile->weights != NW_OVERLAP_SERIAL)
+        return;
+    for (int c = 0; c < build->virtual_stages; c++) {
+        const struct nw_chunk chunk = nw_build_chunk(build, stage, c);
+        const int length = nw_chunk_length(&chunk);
+
+        for (int i = 0; i < length; i++)
+            elements += build->units[nw_chunk_unit(&chunk, i)].trained_elements;
+    }
+    const double limit = nw_gather_bucket(build);
+    const double whole = isfinite(limit) ? floor(elements / limit) : 0;
+    struct nw_message message = updated_message(build, isfinite(limit) ? limit : 0);
+
+    message.times = whole;
+    nw_put_message(build, stage, &message, 1, after);
+    message = updated_message(build, whole > 0 ? elements - whole * limit : elements);
+    nw_put_message(build, stage, &message, 1, after);
+}
