@@ -24,8 +24,11 @@
     X(LAUNCH_NS, 5000, "ns", "the CPU's time to launch a kernel from a framework",                 \
       "published small models")                                                                    \
     X(RUNTIME_BYTES, 1.5 * 1024 * 1024 * 1024, "bytes",                                            \
-      "memory of the CUDA context, NCCL and the allocator, per GPU",                               \
+      "memory of the CUDA context and the framework's libraries, per GPU, without NCCL's buffers", \
       "24 published memory rows (SimuMax, B200) within -7..+5 %")                                  \
+    X(ALLOCATOR_SHARE, 0.05, "of allocated",                                                       \
+      "what the framework's allocator holds beside what is in use: caches, holes",                 \
+      "published rows that print reserved memory or nvidia-smi's")                                 \
     X(EFFICIENCY_AMPERE, 0.52, "of peak", "executed FLOP/s of a training step, A100 class",        \
       "median of 12 published sources (344 rows)")                                                 \
     X(EFFICIENCY_HOPPER, 0.40, "of peak", "executed FLOP/s of a training step, H100 class",        \

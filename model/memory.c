@@ -70,16 +70,32 @@ double nw_memory_buffers(const struct nw_memory_task *task, const struct nw_stag
     return bytes;
 }
 
-/* CUDA context, framework, and NCCL's buffers of each group of ranks that talks: 16 channels with
- * a ring's and a tree's connections, of 4 MiB (NCCL_BUFFSIZE) and the low-latency protocols' own.
- */
+/* Units without gradients have no hook that frees them in the backward pass (PyTorch FSDP1). */
+static double frozen_gathered(const struct nw_memory_task *task,
+                               const struct nw_stage_parameters *own)
+{
+    const struct nw_strategy *strategy = task->layout->strategy;
+
+    if (!task->policy->frozen_stay || nw_memory_trains_all(task) || strategy == NULL ||
+        !strategy->weights_sharded || nw_layout_shard_count(task->layout) < 2)
+        return 0;
+    return (own->layers + own->experts + own->ends) * task->job->precision->element_bytes;
+}
+
+/* NCCL's receive buffers of one channel: 4 MiB (NCCL_BUFFSIZE) and those of LL and LL128; a ring's
+ * and a tree's three connections on 24 channels. */
+#define NCCL_GROUP_BYTES (24 * 3 * 9.4 * 1024 * 1024)
+
+/* CUDA context, framework, and NCCL's buffers of each communicator: of each kind of group, two of a
+ * pipeline rank's (neighbours), and one of all ranks where there are several kinds (norms). */
 double nw_memory_runtime(const struct nw_memory_task *task,
                          const struct nw_assumptions *assumptions)
 {
-    const double groups = (task->tp > 1) + (task->pp > 1) + (task->cp > 1) + (task->ep > 1) +
-                          (nw_layout_reduce_count(task->layout) > 1);
+    const int kinds = (task->tp > 1) + (task->pp > 1) + (task->cp > 1) + (task->ep > 1) +
+                      (nw_layout_reduce_count(task->layout) > 1);
+    const double communicators = kinds + (task->pp > 1) + (kinds > 1);
 
-    return assumptions->value[NW_CONSTANT_RUNTIME_BYTES] + groups * 0.3 * 1024 * 1024 * 1024;
+    return assumptions->value[NW_CONSTANT_RUNTIME_BYTES] + communicators * NCCL_GROUP_BYTES;
 }
 
 static struct nw_memory_task task_of(const struct nw_job *job, const struct nw_layout *layout,
@@ -103,70 +119,81 @@ static struct nw_memory_task task_of(const struct nw_job *job, const struct nw_l
     return task;
 }
 
-/* Three moments; the states are there at all of them. Forward end: every activation and the loss,
- * the gradients if they stay or hold earlier micro-batches. Backward: at its begin the activations
- * with one layer at work, at its end all gradients. Update: gradients and the update's copies. */
+/* What is there beside weights and optimizer states at one moment. */
+struct moment {
+    double activations, logits, gradients, buffers;
+};
+
+static double sum_of(const struct moment *moment)
+{
+    return moment->activations + moment->gradients + moment->buffers;
+}
+
+/* Forward end: every activation and the loss; the gradients if they stay or hold earlier
+ * micro-batches. Backward: at its begin the activations with one layer at work, at its end all
+ * gradients and the first layer. Update: gradients and the update's copies. */
+#define MOMENTS 4
+static const nw_peak_moment peaks[MOMENTS] = {NW_PEAK_FORWARD_END, NW_PEAK_BACKWARD,
+                                              NW_PEAK_BACKWARD, NW_PEAK_UPDATE};
+
+static void moments_of(const struct nw_memory_task *task, const struct nw_stage *stage,
+                       const struct nw_stage_parameters *own, const struct nw_states *states,
+                       struct moment moments_out[MOMENTS])
+{
+    const double buffers = nw_memory_buffers(task, own);
+    const double logits = stage->last ? nw_memory_logits(task) : 0;
+    const bool resident = task->policy->gradients_stay || task->micro_batch_count > 1;
+    const double held = resident ? states->gradients : 0;
+    double stored = 0, working = 0;
+
+    for (int kind = 0; kind < NW_LAYER_KINDS; kind++) {
+        if (stage->layers[kind] <= 0)
+            continue;
+        const struct nw_saved saved = nw_memory_layer(task, kind);
+
+        stored += stage->layers[kind] * saved.stored;
+        working = larger(working, saved.whole - saved.stored + saved.working);
+    }
+    stored *= stage->in_flight;
+    if (stage->last)
+        stored += nw_memory_last_norm(task);
+    moments_out[0] = (struct moment){stored + logits, logits, held, buffers};
+    moments_out[1] = (struct moment){stored + working, 0, held, buffers};
+    moments_out[2] =
+        (struct moment){working, 0, states->gradients, buffers + frozen_gathered(task, own)};
+    moments_out[3] = (struct moment){0, 0, states->gradients, buffers + states->update};
+}
+
 static struct nw_memory stage_memory(const struct nw_memory_task *task, int index,
                                      const struct nw_assumptions *assumptions)
 {
     const struct nw_stage stage = nw_memory_stage(task, index);
     const struct nw_stage_parameters own = nw_memory_parameters(task, &stage);
     const struct nw_states states = nw_memory_states(task, &own);
-    const double buffers = nw_memory_buffers(task, &own);
-    const double logits = stage.last ? nw_memory_logits(task) : 0;
-    const bool resident = task->policy->gradients_stay || task->micro_batch_count > 1;
-    double stored = 0, working = 0;
-    double at[3], activations[3];
+    struct moment moments[MOMENTS];
+    int peak = 0;
 
-    for (int kind = 0; kind < NW_LAYER_KINDS; kind++) {
-        const struct nw_saved saved = nw_memory_layer(task, kind);
-
-        if (stage.layers[kind] <= 0)
-            continue;
-        stored += stage.layers[kind] * saved.stored;
-        working = larger(working, saved.whole - saved.stored + saved.working);
-    }
-    stored *= stage.in_flight;
-    if (stage.last)
-        stored += nw_memory_last_norm(task);
-    activations[NW_PEAK_FORWARD_END] = stored + logits;
-    activations[NW_PEAK_BACKWARD] = stored + working;
-    activations[NW_PEAK_UPDATE] = 0;
-    at[NW_PEAK_FORWARD_END] =
-        activations[NW_PEAK_FORWARD_END] + (resident ? states.gradients : 0) + buffers;
-    at[NW_PEAK_BACKWARD] =
-        activations[NW_PEAK_BACKWARD] + (resident ? states.gradients : 0) + buffers;
-    /* The backward pass ends with all gradients and the first layer at work. */
-    const double end = working + states.gradients + buffers;
-
-    if (end > at[NW_PEAK_BACKWARD]) {
-        at[NW_PEAK_BACKWARD] = end;
-        activations[NW_PEAK_BACKWARD] = working;
-    }
-    at[NW_PEAK_UPDATE] = states.gradients + states.update + buffers;
-    int peak = NW_PEAK_FORWARD_END;
-
-    for (int moment = 1; moment < 3; moment++)
-        if (at[moment] > at[peak])
-            peak = moment;
+    moments_of(task, &stage, &own, &states, moments);
+    for (int i = 1; i < MOMENTS; i++)
+        if (sum_of(&moments[i]) > sum_of(&moments[peak]))
+            peak = i;
 
     struct nw_memory memory = {
         .weights_bytes = states.weights,
-        .gradients_bytes = states.gradients,
+        .gradients_bytes = moments[peak].gradients,
         .optimizer_bytes = states.optimizer,
-        .activations_bytes = activations[peak],
-        .logits_bytes = peak == NW_PEAK_FORWARD_END ? logits : 0,
-        .buffers_bytes = buffers + (peak == NW_PEAK_UPDATE ? states.update : 0),
+        .activations_bytes = moments[peak].activations,
+        .logits_bytes = moments[peak].logits,
+        .buffers_bytes = moments[peak].buffers,
         .runtime_bytes = nw_memory_runtime(task, assumptions),
         .host_bytes = states.host,
-        .peak = (nw_peak_moment)peak,
+        .peak = peaks[peak],
         .stage = index,
     };
-    if (peak != NW_PEAK_UPDATE && !resident && activations[peak] > working)
-        memory.gradients_bytes = 0;
-    memory.allocated_bytes = states.weights + states.optimizer + memory.gradients_bytes +
-                             memory.activations_bytes + memory.buffers_bytes;
-    memory.fragmentation_bytes = 0.05 * memory.allocated_bytes;
+
+    memory.allocated_bytes = states.weights + states.optimizer + sum_of(&moments[peak]);
+    memory.fragmentation_bytes =
+        assumptions->value[NW_CONSTANT_ALLOCATOR_SHARE] * memory.allocated_bytes;
     memory.total_bytes = memory.allocated_bytes + memory.fragmentation_bytes + memory.runtime_bytes;
     return memory;
 }

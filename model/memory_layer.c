@@ -10,13 +10,24 @@ struct kept {        /* bytes per token */
     double cut;      /* inside them: 1/tp */
 };
 
-/* The input of a product is kept for the gradient of its weight only. */
+/* The input of a product is kept for the gradient of its weight only: of all weights, of an
+ * adapter's, or because the kernel of a 4-bit base keeps it. */
 static bool input_kept(const struct nw_memory_task *task, unsigned targets)
 {
     const struct nw_lora *lora = &task->job->lora;
 
-    return nw_memory_trains_all(task) || (lora->targets & targets) != 0 ||
+    return nw_memory_trains_all(task) ||
+           ((lora->targets & targets) != 0 && !task->policy->adapter_dropout) ||
            (lora->base_bytes > 0 && task->policy->quantised_inputs);
+}
+
+/* An adapter behind dropout keeps its own copy of the input, and the mask. */
+static double adapter_copy(const struct nw_memory_task *task, unsigned targets, double width)
+{
+    if (nw_memory_trains_all(task) || !task->policy->adapter_dropout ||
+        (task->job->lora.targets & targets) == 0)
+        return 0;
+    return width * (task->job->precision->element_bytes + 1);
 }
 
 static double norm(const struct nw_memory_task *task)
@@ -54,6 +65,8 @@ static void attention(const struct nw_memory_task *task, struct kept *kept)
     kept->residual += norm(task);
     if (input_kept(task, NW_LORA_Q | NW_LORA_K | NW_LORA_V))
         kept->residual += e * h;
+    kept->residual += adapter_copy(task, NW_LORA_Q | NW_LORA_K | NW_LORA_V, h);
+    kept->cut += adapter_copy(task, NW_LORA_O, w.out);
     if (job->net.kv_rank > 0)
         kept->residual += 2 * e * (double)(job->net.query_rank + job->net.kv_rank);
     if (policy->heads_repeated && job->net.kv_rank == 0)
@@ -73,10 +86,11 @@ static double mlp_width(const struct nw_memory_task *task, double ffn)
     const struct nw_transformer *net = &task->job->net;
     const double e = task->job->precision->element_bytes;
     const double inputs = input_kept(task, NW_LORA_DOWN) ? 1 : 0;
+    const double adapter = adapter_copy(task, NW_LORA_DOWN, ffn);
 
     if (!net->gated)
-        return e * ffn * (1 + inputs);
-    return e * ffn * (2 + (task->policy->gate_copies ? 1 : 0) + inputs);
+        return e * ffn * (1 + inputs) + adapter;
+    return e * ffn * (2 + (task->policy->gate_copies ? 1 : 0) + inputs) + adapter;
 }
 
 /* A mixture of experts: each token's copies for its k experts, their MLPs, their outputs, which
@@ -89,6 +103,7 @@ static void mlp(const struct nw_memory_task *task, int kind, struct kept *kept)
     const bool input = input_kept(task, NW_LORA_GATE | NW_LORA_UP);
 
     kept->residual += norm(task) + (input ? e * h : 0);
+    kept->residual += adapter_copy(task, NW_LORA_GATE, h) + adapter_copy(task, NW_LORA_UP, h);
     if (kind == NW_LAYER_EXPERTS) {
         const double k = (double)net->experts_per_token;
 

@@ -18,11 +18,11 @@ struct nw_memory_policy {
     bool fp32_weights;     /* the weights are fp32, products use 16-bit copies (autocast, FSDP's
                               MixedPrecision); no other master copy then */
     bool gradients_stay;   /* gradient buffers live through the whole step */
-    double gradient_extra; /* bytes per parameter beside the gradients as kept: a 16-bit gradient
-                              next to the fp32 sum */
+    bool gradient_beside;  /* a gradient in the type of the weights next to the fp32 sum */
     bool bucket_copies;    /* zero1 and zero2 reduce through a bucket of their own */
     double update_bytes;   /* per updated parameter, only while the update runs */
     double gathered_units; /* fsdp: gathered at a time */
+    bool frozen_stay;      /* fsdp: gathered frozen weights stay until the backward pass ends */
     /* Activations. */
     bool norm_copies;        /* an unfused norm keeps its input in fp32 and its own output */
     bool gate_copies;        /* an unfused SwiGLU keeps the activated gate too */
@@ -30,6 +30,7 @@ struct nw_memory_policy {
     bool joined_qkv;         /* the value is a view that keeps the whole product of q, k and v */
     bool dropout;            /* masks of the two residual dropouts, plain MLP only */
     bool alternate_products; /* selective recomputation: every other matrix product is kept */
+    bool adapter_dropout;    /* adapters read a dropped copy of their input */
     bool quantised_inputs;   /* products with a 4-bit base keep their input */
     /* Loss: bytes per logit at its largest, all copies; taken in so many pieces. */
     double loss_bytes;

@@ -122,7 +122,8 @@ struct nw_states nw_memory_states(const struct nw_memory_task *task,
     const double dense = all ? own->layers + own->ends : own->adapters;
     const double experts = all ? own->experts : 0;
     const double master = weights_are_master(task) ? 0 : master_bytes(job);
-    const double gradient = job->gradient_bytes + task->policy->gradient_extra;
+    const double beside = task->policy->gradient_beside && job->gradient_bytes > e ? e : 0;
+    const double gradient = job->gradient_bytes + beside;
     struct nw_states states = {0};
 
     states.weights = cut(task, strategy->weights_sharded, dense * weight, experts * weight);
