@@ -57,9 +57,10 @@ const char *nw_curves_lane(const struct nw_curves *curves)
 
 static bool is_usable(const struct nw_record *record)
 {
-    return nw_record_is_collective(record) && record->rc == NW_OK && record->wrong_elements <= 0 &&
-           record->rank_count >= 2 && record->bytes > 0 && record->piece_bytes == 0 &&
-           isfinite(record->time_ns.median) && record->time_ns.median > 0;
+    return nw_record_is_collective(record) && nw_coll_find(record->collective) != NULL &&
+           record->rc == NW_OK && record->wrong_elements <= 0 && record->rank_count >= 2 &&
+           record->bytes > 0 && record->piece_bytes == 0 && isfinite(record->time_ns.median) &&
+           record->time_ns.median > 0;
 }
 
 static int host_count_of(const struct nw_record *record, const struct nw_context *context,
@@ -99,6 +100,7 @@ static nw_rc find_or_add(struct nw_curves *curves, const struct nw_record *recor
 
     *curve = (struct nw_curve){
         .rank_count = record->rank_count, .host_count = host_count, .has_interval = true};
+    curve->coll = nw_coll_find(record->collective)->id; /* is_usable saw to it */
     memcpy(curve->collective, record->collective, sizeof curve->collective);
     memcpy(curve->lane, record->lane, sizeof curve->lane);
     memcpy(curve->features, record->features, sizeof curve->features);
@@ -212,7 +214,10 @@ static nw_rc finish(struct nw_curve *curve)
             next++; /* in-place of a size that has out-of-place */
         for (size_t s = i; s < end; s++)
             curve->has_interval = curve->has_interval && curve->samples[s].has_interval;
-        points[count++] = merge(&curve->samples[i], end - i);
+        points[count] = merge(&curve->samples[i], end - i);
+        points[count].log_bytes = log(points[count].bytes);
+        points[count].log_time_ns = log(points[count].time_ns);
+        count++;
         i = next;
     }
     free(curve->points);
@@ -306,4 +311,28 @@ bool nw_curve_time(const struct nw_curve *curve, double bytes, struct nw_curve_p
         .high_ns = log_log(bytes, a->bytes, a->high_ns, b->bytes, b->high_ns),
     };
     return false;
+}
+
+double nw_curve_time_only(const struct nw_curve *curve, double bytes)
+{
+    const struct nw_curve_point *points = curve->points;
+    const struct nw_curve_point *first = &points[0], *last = &points[curve->point_count - 1];
+    size_t low = 0, high = curve->point_count - 1;
+
+    if (bytes <= first->bytes)
+        return curve->alpha_ns + (first->time_ns - curve->alpha_ns) / first->bytes * bytes;
+    if (bytes >= last->bytes)
+        return last->time_ns + curve->beta_ns_per_byte * (bytes - last->bytes);
+    while (high - low > 1) {
+        const size_t middle = (low + high) / 2;
+
+        if (points[middle].bytes <= bytes)
+            low = middle;
+        else
+            high = middle;
+    }
+    const struct nw_curve_point *a = &points[low], *b = &points[high];
+
+    return exp(a->log_time_ns + (log(bytes) - a->log_bytes) / (b->log_bytes - a->log_bytes) *
+                                    (b->log_time_ns - a->log_time_ns));
 }

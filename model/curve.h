@@ -16,13 +16,17 @@
 #ifndef NW_MODEL_CURVE_H
 #define NW_MODEL_CURVE_H
 
+#include "collectives/coll.h"
 #include "model/constants.h"
 #include "model/layout.h"
 #include "results/results.h"
+#include "topo/gpu.h"
+#include "topo/topo.h"
 
 struct nw_curve_point {
     double bytes;
     double time_ns, low_ns, high_ns; /* median and its interval */
+    double log_bytes, log_time_ns;   /* natural */
 };
 
 struct nw_curve_sample { /* one record */
@@ -32,6 +36,7 @@ struct nw_curve_sample { /* one record */
 
 struct nw_curve {
     char collective[24], lane[16], features[64];
+    nw_coll_id coll;
     int rank_count, host_count;
     struct nw_curve_sample *samples; /* every record */
     size_t sample_count;
@@ -65,6 +70,7 @@ const struct nw_curve *nw_curves_find(const struct nw_curves *curves, const char
 
 /* Time of one call at `bytes`; returns true when that is outside the measured sizes. */
 bool nw_curve_time(const struct nw_curve *curve, double bytes, struct nw_curve_point *point_out);
+double nw_curve_time_only(const struct nw_curve *curve, double bytes); /* the same, faster */
 
 /* How a cost was come by; 0: measured, at that size and rank count. */
 enum {
@@ -76,7 +82,8 @@ enum {
     NW_COST_DATASHEET = 32,   /* from the catalogue's link rate and an assumed share of it */
     NW_COST_NO_INTERVAL = 64, /* the log has no interval: an assumed one */
     NW_COST_SIMULATED = 128,
-    NW_COST_HOSTS = 256, /* the log does not say how many hosts */
+    NW_COST_HOSTS = 256,  /* the log does not say how many hosts */
+    NW_COST_SHARED = 512, /* several such groups share the NICs: each its part of them */
 };
 
 struct nw_cost {
@@ -92,6 +99,10 @@ struct nw_fabric {
     double intra_busbw_bytes_per_s, inter_busbw_bytes_per_s;
     bool intra_from_datasheet; /* where intra_busbw_bytes_per_s came from */
     double link_bytes_per_s;   /* what one GPU's link can take in, one way; NAN unknown */
+    bool link_is_pcie;         /* GPUs meet over host bridges */
+    bool link_is_mesh;         /* each GPU has a part of its links to each other: no switch */
+    /* What it can take in while the switch adds up (NVLS); 0 or NAN: it cannot. */
+    double switch_bytes_per_s;
     /* What a node's NICs can send together, one way, by their line rate, and how many there are;
      * NAN and 0: unknown. */
     double wire_bytes_per_s;
@@ -115,5 +126,53 @@ nw_rc nw_fabric_cost(const struct nw_fabric *fabric, const char *collective, dou
                      struct nw_cost *cost_out);
 /* Is anything between nodes measured or given? */
 bool nw_fabric_knows_inter(const struct nw_fabric *fabric);
+
+/* Links of the catalogue's GPU, one node of `gpus_per_node`: link, kind, in-switch reduction.
+ * `link` "auto", "nvlink", "pcie" or NULL (auto). NW_EUSAGE: NVLink of a GPU that has none. */
+nw_rc nw_fabric_take_gpu(struct nw_fabric *fabric, const struct nw_gpu *gpu, const char *link);
+/* The same, and the NICs, of a machine that was read: its physical ceilings. What the topology does
+ * not know stays as it was. */
+void nw_fabric_take_topo(struct nw_fabric *fabric, const struct nw_topo *topo);
+
+/* ---- one collective in one group, for many sizes ------------------------------------------- */
+
+struct nw_curve_transfer { /* time of the wanted group from a measured one's */
+    const struct nw_curve *curve;
+    double start_ns, stretch, squeeze; /* start + stretch × (curve(squeeze × bytes) - start) */
+};
+#define NW_LEGS_MAX 5
+struct nw_leg { /* an algorithm in one protocol; the fastest is taken */
+    double alpha_ns, beta_ns_per_byte;
+};
+struct nw_legs {
+    struct nw_leg items[NW_LEGS_MAX];
+    int count;
+    double start_ns; /* part of alpha that is no hop */
+};
+struct nw_line_part {
+    struct nw_curve_transfer from[2]; /* their geometric mean, weights (1 - mix) and mix */
+    int from_count;                   /* 0: legs */
+    double mix;
+    struct nw_legs legs;
+};
+/* Borrows the fabric's curves. */
+struct nw_line {
+    bool is_nothing; /* one rank */
+    unsigned how;
+    struct nw_line_part part;
+    double divide;                /* time by so much: wires between nodes so much faster */
+    bool has_floor, floor_stands; /* stands: never above what was measured */
+    struct nw_line_part floor;    /* what the links inside the nodes need */
+    double floor_factor;
+    double least_ns_per_byte; /* by the GPU's link */
+    double below, above;      /* errors of how it was come by */
+    double end;               /* -1 low, 0, 1 high: which end nw_line_time tells */
+};
+nw_rc nw_fabric_prepare(const struct nw_fabric *fabric, const char *collective,
+                        struct nw_group group, const struct nw_scenario *scenario,
+                        struct nw_line *line_out);
+/* At the scenario's end of the interval; < 100 ns a call. */
+double nw_line_time(const struct nw_line *line, double bytes);
+struct nw_cost nw_line_cost(const struct nw_line *line, double bytes);
 
 #endif

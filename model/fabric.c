@@ -1,116 +1,118 @@
 /* Cost of a collective in a group of GPUs: measured, or the nearest thing that was.
  *
- * Order inside a node: a bandwidth that the user gave; the measured curve; another collective's by
- * ring equivalence; another rank count's by ring scaling; the datasheet's link rate; a curve over
- * nodes. Between nodes: a bandwidth that the user gave; the measured curve; the nearest node
- * count's. */
-#include "model/curve.h"
+ * Inside a node: a bandwidth that the user gave; the measured curve, or the one that says most of
+ * this group (fabric_curve.c); the datasheet's link (fabric_spec.c); a curve over nodes. Between
+ * nodes: a bandwidth that the user gave; a measured curve over nodes; the NICs' line rate. */
+#include "model/fabric.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "collectives/coll.h"
 #include "model/model.h"
 
 const struct nw_scenario nw_scenario_likely = {
     .compute_scale = 1, .curve_end = 0, .overlap_loss = NAN, .inter_scale = 1};
 
-/* A ring all-reduce is a reduce-scatter and an all-gather of the same buffer (Thakur et al. 2005);
- * libraries make the two overlap, so that each alone takes more than half. What is derived from a
- * reduction in switches (NVLS, SHARP), which gathers cannot use, is held to the link's rate. */
-enum relation { SAME, HALF, WHOLE };
-
-static const struct {
-    const char *wanted, *from;
-    enum relation relation;
-} equivalents[] = {
-    {"all_gather", "reduce_scatter", SAME},  {"all_gather", "all_reduce", HALF},
-    {"reduce_scatter", "all_gather", SAME},  {"reduce_scatter", "all_reduce", HALF},
-    {"all_reduce", "reduce_scatter", WHOLE}, {"all_reduce", "all_gather", WHOLE},
-};
-
-static double ratio_of(enum relation relation)
+/* A bandwidth that was given holds for all sizes: the shortest latency, then bytes / rate. */
+static void from_rate(struct nw_levels levels, nw_coll_id coll, struct nw_group group,
+                      double busbw_bytes_per_s, bool between, struct nw_line_part *part_out)
 {
-    const double half = nw_constants[NW_CONSTANT_GATHER_OF_REDUCE].value;
+    struct nw_legs legs;
+    const double share = between ? nw_level_share(&levels, group) : 1;
 
-    return relation == SAME ? 1 : relation == HALF ? half : 1 / half;
+    nw_legs_of(&levels, coll, group, &legs);
+    *part_out = (struct nw_line_part){.legs.count = 1};
+    part_out->legs.items[0] =
+        (struct nw_leg){.alpha_ns = nw_legs_alpha(&legs),
+                        .beta_ns_per_byte = nw_colls[coll].bus_factor(group.rank_count) /
+                                            (busbw_bytes_per_s * share) * 1e9};
 }
 
-struct found {
-    const struct nw_curve *curve;
-    double ratio; /* × its time */
-    unsigned how;
-};
-
-static double ring_factor(const char *collective, int rank_count)
+static bool is_given(const struct nw_fabric *fabric)
 {
-    return nw_coll_find(collective)->bus_factor(rank_count);
+    return fabric->intra_busbw_bytes_per_s > 0 && !fabric->intra_from_datasheet;
 }
 
-/* Hops that an empty message makes: libraries take a tree for small all-reduces, a ring else
- * (NCCL, src/graph/tuning.cc). */
-static double hops(const char *collective, int rank_count)
+static bool inside_node(const struct nw_fabric *fabric, nw_coll_id coll, struct nw_group group,
+                        struct nw_line_part *part_out, unsigned *how_out)
 {
-    return strcmp(collective, "all_reduce") == 0 ? log2(rank_count) : rank_count - 1;
-}
+    const struct nw_group here = {.rank_count = group.rank_count, .host_count = 1};
 
-static const char *lane_of(const struct nw_fabric *fabric)
-{
-    return fabric->lane != NULL ? fabric->lane : nw_curves_lane(fabric->curves);
-}
-
-static bool has_curves(const struct nw_fabric *fabric)
-{
-    return fabric->curves != NULL && fabric->curves->count > 0;
-}
-
-static bool find_curve(const struct nw_fabric *fabric, const char *collective,
-                       struct nw_group group, struct found *found_out)
-{
-    const char *lane = lane_of(fabric);
-    const struct nw_curve *curve =
-        nw_curves_find(fabric->curves, collective, lane, group.rank_count, group.host_count);
-
-    if (curve != NULL) {
-        *found_out = (struct found){.curve = curve, .ratio = 1};
+    if (is_given(fabric)) {
+        from_rate(nw_levels_of_datasheet(fabric), coll, here, fabric->intra_busbw_bytes_per_s,
+                  false, part_out);
+        *how_out = NW_COST_GIVEN;
         return true;
     }
-    for (size_t i = 0; i < sizeof equivalents / sizeof equivalents[0]; i++) {
-        if (strcmp(equivalents[i].wanted, collective) != 0)
-            continue;
-        curve = nw_curves_find(fabric->curves, equivalents[i].from, lane, group.rank_count,
-                               group.host_count);
-        if (curve != NULL) {
-            *found_out = (struct found){
-                .curve = curve, .ratio = ratio_of(equivalents[i].relation), .how = NW_COST_DERIVED};
-            return true;
-        }
+    if (nw_fabric_from_curves(fabric, coll, here, false, part_out, how_out))
+        return true;
+    const struct nw_levels levels = nw_levels_of_datasheet(fabric);
+
+    if (isfinite(levels.link_rate)) {
+        *part_out = (struct nw_line_part){0};
+        nw_legs_of(&levels, coll, here, &part_out->legs);
+        *how_out = NW_COST_DATASHEET;
+        return true;
     }
-    return false;
+    if (!nw_fabric_from_curves(fabric, coll, here, true, part_out, how_out))
+        return false;
+    *how_out |= NW_COST_RANKS | NW_COST_NODES;
+    return true;
 }
 
-static struct nw_cost cost_at(const struct found *found, double bytes)
+/* What the same message would cost if only the links inside the nodes counted. */
+static void add_floor(const struct nw_fabric *fabric, nw_coll_id coll, struct nw_group group,
+                      struct nw_line *line)
 {
-    struct nw_curve_point point;
-    unsigned how = found->how;
+    const struct nw_group node = {.rank_count = nw_group_local(group), .host_count = 1};
+    const char *lane = nw_fabric_lane(fabric);
+    unsigned how;
+    bool known = fabric->intra_busbw_bytes_per_s > 0 || fabric->link_bytes_per_s > 0;
 
-    if (nw_curve_time(found->curve, bytes, &point))
-        how |= NW_COST_SIZE;
-    if (!found->curve->has_interval)
-        how |= NW_COST_NO_INTERVAL;
-    if (found->curve->simulated)
-        how |= NW_COST_SIMULATED;
-    if (found->curve->hosts_guessed)
-        how |= NW_COST_HOSTS;
-    return (struct nw_cost){.time_ns = point.time_ns * found->ratio,
-                            .low_ns = point.low_ns * found->ratio,
-                            .high_ns = point.high_ns * found->ratio,
-                            .how = how};
+    for (size_t i = 0; !known && lane != NULL && i < fabric->curves->count; i++)
+        known = fabric->curves->items[i].host_count == 1 &&
+                strcmp(fabric->curves->items[i].lane, lane) == 0;
+    if (node.rank_count < 2 || !known || !inside_node(fabric, coll, node, &line->floor, &how))
+        return;
+    line->has_floor = true;
+    line->floor_factor =
+        nw_level_factor(coll, group.rank_count) / nw_level_factor(coll, node.rank_count);
 }
 
-/* The interval widened by the errors of how the cost was come by, independent of each other. */
-static struct nw_cost widened(struct nw_cost cost)
+static nw_rc over_nodes(const struct nw_fabric *fabric, nw_coll_id coll, struct nw_group group,
+                        double inter_scale, struct nw_line *line)
+{
+    struct nw_levels levels;
+
+    line->divide = inter_scale;
+    if (fabric->inter_busbw_bytes_per_s > 0) {
+        from_rate(nw_levels_of_datasheet(fabric), coll, group,
+                  fabric->inter_busbw_bytes_per_s * inter_scale, true, &line->part);
+        line->how = NW_COST_GIVEN;
+        line->divide = 1;
+        add_floor(fabric, coll, group, line);
+        return NW_OK;
+    }
+    if (nw_fabric_from_curves(fabric, coll, group, true, &line->part, &line->how)) {
+        line->floor_stands = (line->how & (NW_COST_DERIVED | NW_COST_RANKS | NW_COST_NODES)) == 0;
+        if (!line->floor_stands || inter_scale > 1)
+            add_floor(fabric, coll, group, line);
+        return NW_OK;
+    }
+    levels = nw_fabric_levels(fabric);
+    if (!isfinite(levels.wire_rate))
+        return nw_fail(NW_ENODEV,
+                       "nothing between nodes was measured; give results of two nodes or more, "
+                       "--inter-node GB/s or --nic-gbps");
+    levels.wire_rate *= inter_scale;
+    line->divide = 1;
+    nw_legs_of(&levels, coll, group, &line->part.legs);
+    line->how = NW_COST_DATASHEET;
+    return NW_OK;
+}
+
+/* Errors of how the cost was come by, independent of each other. */
+static void widen(const struct nw_fabric *fabric, struct nw_line *line)
 {
     static const struct {
         unsigned how;
@@ -118,215 +120,177 @@ static struct nw_cost widened(struct nw_cost cost)
     } errors[] = {
         {NW_COST_DERIVED, NW_CONSTANT_DERIVED_ERROR}, {NW_COST_RANKS, NW_CONSTANT_RANKS_ERROR},
         {NW_COST_NODES, NW_CONSTANT_NODES_ERROR},     {NW_COST_DATASHEET, NW_CONSTANT_LINK_ERROR},
-        {NW_COST_GIVEN, NW_CONSTANT_LINK_ERROR},
+        {NW_COST_GIVEN, NW_CONSTANT_LINK_ERROR},      {NW_COST_SHARED, NW_CONSTANT_DERIVED_ERROR},
     };
-    double below = 1 - cost.low_ns / cost.time_ns, above = cost.high_ns / cost.time_ns - 1;
 
-    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
-        if ((cost.how & errors[i].how) == 0)
-            continue;
-        below = hypot(below, nw_constants[errors[i].error].value);
-        above = hypot(above, nw_constants[errors[i].error].value);
-    }
-    cost.low_ns = cost.time_ns * fmax(1 - below, 0);
-    cost.high_ns = cost.time_ns * (1 + above);
-    return cost;
-}
-
-/* Ring scaling from the measured group to another: the latency with the hops, the rest with the
- * share of the buffer that each rank sends. */
-static struct nw_cost rescaled(const struct found *found, const char *collective, double bytes,
-                               int rank_count)
-{
-    struct nw_cost cost = cost_at(found, bytes);
-    const int measured = found->curve->rank_count;
-    const double alpha = fmin(found->curve->alpha_ns * found->ratio, cost.time_ns);
-    const double time = alpha * hops(collective, rank_count) / hops(collective, measured) +
-                        (cost.time_ns - alpha) * ring_factor(collective, rank_count) /
-                            ring_factor(collective, measured);
-    const double factor = time / cost.time_ns;
-
-    cost.time_ns = time;
-    cost.low_ns *= factor;
-    cost.high_ns *= factor;
-    return cost;
-}
-
-/* The measured group nearest to the wanted one, among one-host groups or among those over hosts:
- * the same GPUs per node first, then the nearest rank count in ratio. */
-static bool find_nearest(const struct nw_fabric *fabric, const char *collective,
-                         struct nw_group wanted, bool over_hosts, struct found *found_out)
-{
-    bool any = false;
-    double best = INFINITY;
-
-    for (size_t i = 0; i < fabric->curves->count; i++) {
-        const struct nw_curve *curve = &fabric->curves->items[i];
-        const struct nw_group group = {.rank_count = curve->rank_count,
-                                       .host_count = curve->host_count};
-        struct found found;
-
-        if ((group.host_count > 1) != over_hosts || !find_curve(fabric, collective, group, &found))
-            continue;
-        const bool same =
-            group.rank_count * wanted.host_count == wanted.rank_count * group.host_count;
-        const double distance =
-            fabs(log((double)wanted.rank_count / group.rank_count)) +
-            (over_hosts ? fabs(log((double)wanted.host_count / group.host_count)) : 0) +
-            (found.how != 0 ? 0.1 : 0) + (over_hosts && !same ? 100 : 0);
-
-        if (distance < best) {
-            best = distance;
-            any = true;
-            *found_out = found;
-        }
-    }
-    return any;
-}
-
-/* latency + bytes × factor / busbw. */
-static struct nw_cost from_rate(const char *collective, double bytes, int rank_count,
-                                double busbw_bytes_per_s, double latency_ns, unsigned how)
-{
-    const double time =
-        latency_ns + bytes * ring_factor(collective, rank_count) / busbw_bytes_per_s * 1e9;
-
-    return (struct nw_cost){.time_ns = time, .low_ns = time, .high_ns = time, .how = how};
-}
-
-static nw_rc inside_node(const struct nw_fabric *fabric, const char *collective, double bytes,
-                         struct nw_group group, struct nw_cost *cost_out)
-{
-    const bool given = fabric->intra_busbw_bytes_per_s > 0;
-    struct found found;
-
-    if (given && !fabric->intra_from_datasheet) {
-        *cost_out = from_rate(collective, bytes, group.rank_count, fabric->intra_busbw_bytes_per_s,
-                              nw_constants[NW_CONSTANT_LINK_LATENCY_NS].value, NW_COST_GIVEN);
-        return NW_OK;
-    }
-    if (has_curves(fabric) && find_curve(fabric, collective, group, &found)) {
-        *cost_out = cost_at(&found, bytes);
-        return NW_OK;
-    }
-    if (has_curves(fabric) && find_nearest(fabric, collective, group, false, &found)) {
-        *cost_out = rescaled(&found, collective, bytes, group.rank_count);
-        cost_out->how |= NW_COST_RANKS;
-        return NW_OK;
-    }
-    if (given) {
-        *cost_out = from_rate(collective, bytes, group.rank_count, fabric->intra_busbw_bytes_per_s,
-                              nw_constants[NW_CONSTANT_LINK_LATENCY_NS].value, NW_COST_DATASHEET);
-        return NW_OK;
-    }
-    if (has_curves(fabric) && find_nearest(fabric, collective, group, true, &found)) {
-        *cost_out = rescaled(&found, collective, bytes, group.rank_count);
-        cost_out->how |= NW_COST_RANKS | NW_COST_NODES;
-        return NW_OK;
-    }
-    return nw_fail(NW_ENODEV,
-                   "what %d ranks of one node need for %s was not measured; give results with it, "
-                   "--gpu or --intra-node GB/s",
-                   group.rank_count, collective);
-}
-
-/* What the same message would cost if only the links inside the nodes counted; 0: nothing known, or
- * one rank per node. */
-static double floor_ns(const struct nw_fabric *fabric, const char *collective, double bytes,
-                       struct nw_group group)
-{
-    const struct nw_group node = {.rank_count = group.rank_count / group.host_count,
-                                  .host_count = 1};
-    struct nw_cost cost;
-
-    if (node.rank_count < 2 || (!(fabric->intra_busbw_bytes_per_s > 0) &&
-                                !(has_curves(fabric) && find_nearest(fabric, collective, node,
-                                                                     false, &(struct found){0}))))
-        return 0;
-    if (inside_node(fabric, collective, bytes, node, &cost) != NW_OK)
-        return 0;
-    return cost.time_ns * ring_factor(collective, group.rank_count) /
-           ring_factor(collective, node.rank_count);
-}
-
-static nw_rc over_nodes(const struct nw_fabric *fabric, const char *collective, double bytes,
-                        struct nw_group group, double inter_scale, struct nw_cost *cost_out)
-{
-    const double floor = floor_ns(fabric, collective, bytes, group);
-    struct nw_cost cost;
-    struct found found;
-    double least;
-
-    if (fabric->inter_busbw_bytes_per_s > 0) {
-        cost = from_rate(collective, bytes, group.rank_count,
-                         fabric->inter_busbw_bytes_per_s * inter_scale,
-                         nw_constants[NW_CONSTANT_WIRE_LATENCY_NS].value, NW_COST_GIVEN);
-        inter_scale = 1;
-        least = floor;
-    } else if (has_curves(fabric) && find_curve(fabric, collective, group, &found)) {
-        cost = cost_at(&found, bytes);
-        least = fmin(floor, cost.time_ns); /* what was measured stands */
-    } else if (has_curves(fabric) && find_nearest(fabric, collective, group, true, &found)) {
-        cost = rescaled(&found, collective, bytes, group.rank_count);
-        cost.how |= NW_COST_NODES;
-        least = floor;
-    } else {
-        return nw_fail(NW_ENODEV,
-                       "nothing between nodes was measured; give results of two nodes or more, or "
-                       "--inter-node GB/s");
-    }
-    const double factor = fmax(cost.time_ns / inter_scale, least) / cost.time_ns;
-
-    cost.time_ns *= factor;
-    cost.low_ns *= factor;
-    cost.high_ns *= factor;
-    *cost_out = cost;
-    return NW_OK;
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
+        if ((line->how & errors[i].how) != 0)
+            line->above = hypot(line->above, nw_fabric_constant(fabric, errors[i].error));
+    line->below = line->above;
 }
 
 /* No GPU takes in a gather faster than its link: only an all-reduce added up in switches can read
  * more. */
-static void bound_by_link(const struct nw_fabric *fabric, const char *collective, double bytes,
-                          struct nw_group group, struct nw_cost *cost)
+static double least_by_link(const struct nw_fabric *fabric, nw_coll_id coll, struct nw_group group,
+                            unsigned how)
 {
-    if ((cost->how & NW_COST_DERIVED) == 0 || strcmp(collective, "all_reduce") == 0 ||
-        !(fabric->link_bytes_per_s > 0) || group.rank_count <= group.host_count)
-        return;
-    const double least =
-        bytes * ring_factor(collective, group.rank_count) / fabric->link_bytes_per_s * 1e9;
+    const bool through_link = nw_group_local(group) > 1;
 
-    if (cost->time_ns >= least)
-        return;
-    cost->low_ns *= least / cost->time_ns;
-    cost->high_ns *= least / cost->time_ns;
-    cost->time_ns = least;
+    if ((how & NW_COST_DERIVED) == 0 || coll == NW_ALL_REDUCE || !(fabric->link_bytes_per_s > 0) ||
+        !through_link)
+        return 0;
+    return nw_colls[coll].bus_factor(group.rank_count) / fabric->link_bytes_per_s * 1e9;
+}
+
+nw_rc nw_fabric_prepare(const struct nw_fabric *fabric, const char *collective,
+                        struct nw_group group, const struct nw_scenario *scenario,
+                        struct nw_line *line_out)
+{
+    const struct nw_coll *coll = nw_coll_find(collective);
+    struct nw_line line = {.divide = 1, .end = scenario != NULL ? scenario->curve_end : 0};
+
+    if (coll == NULL)
+        return nw_fail(NW_EUSAGE, "\"%.40s\" is no collective", collective);
+    if (group.rank_count < 2) {
+        line.is_nothing = true;
+        *line_out = line;
+        return NW_OK;
+    }
+    if (nw_group_hosts(group) > 1)
+        NW_TRY(over_nodes(fabric, coll->id, group, scenario != NULL ? scenario->inter_scale : 1,
+                          &line));
+    else if (!inside_node(fabric, coll->id, group, &line.part, &line.how))
+        return nw_fail(NW_ENODEV,
+                       "what %d ranks of one node need for %s was not measured; give results with "
+                       "it, --gpu or --intra-node GB/s",
+                       group.rank_count, collective);
+    line.least_ns_per_byte = least_by_link(fabric, coll->id, group, line.how);
+    widen(fabric, &line);
+    *line_out = line;
+    return NW_OK;
+}
+
+/* ---- reading off --------------------------------------------------------------------------- */
+
+static bool is_as_measured(const struct nw_curve_transfer *from)
+{
+    return from->stretch == 1 && from->squeeze == 1;
+}
+
+static double taken_over(const struct nw_curve_transfer *from, double time_ns)
+{
+    return from->start_ns + from->stretch * fmax(time_ns - from->start_ns, time_ns / 20);
+}
+
+static double fast_time(const struct nw_line_part *part, double bytes)
+{
+    double times[2] = {0, 0};
+
+    if (part->from_count == 0)
+        return nw_legs_time(&part->legs, bytes);
+    for (int i = 0; i < part->from_count; i++) {
+        const struct nw_curve_transfer *from = &part->from[i];
+        const double time = nw_curve_time_only(from->curve, bytes * from->squeeze);
+
+        times[i] = is_as_measured(from) ? time : taken_over(from, time);
+    }
+    return part->from_count == 1 ? times[0] : times[0] * pow(times[1] / times[0], part->mix);
+}
+
+/* With its interval; the second source only moves it. */
+static struct nw_cost full_cost(const struct nw_line_part *part, double bytes)
+{
+    const struct nw_curve_transfer *from = &part->from[0];
+    struct nw_curve_point point;
+    struct nw_cost cost = {0};
+
+    if (part->from_count == 0) {
+        cost.time_ns = cost.low_ns = cost.high_ns = nw_legs_time(&part->legs, bytes);
+        return cost;
+    }
+    if (nw_curve_time(from->curve, bytes * from->squeeze, &point))
+        cost.how |= NW_COST_SIZE;
+    if (is_as_measured(from)) {
+        cost.time_ns = point.time_ns;
+        cost.low_ns = point.low_ns;
+        cost.high_ns = point.high_ns;
+    } else {
+        cost.time_ns = taken_over(from, point.time_ns);
+        cost.low_ns = fmin(taken_over(from, point.low_ns), cost.time_ns);
+        cost.high_ns = taken_over(from, point.high_ns);
+    }
+    if (part->from_count == 2) {
+        const double factor = fast_time(part, bytes) / cost.time_ns;
+
+        cost.time_ns *= factor;
+        cost.low_ns *= factor;
+        cost.high_ns *= factor;
+    }
+    return cost;
+}
+
+/* What stands between the part's time and the cost. */
+static double bounded(const struct nw_line *line, double bytes, double time_ns)
+{
+    double time = time_ns / line->divide;
+
+    if (line->has_floor) {
+        const double floor = fast_time(&line->floor, bytes) * line->floor_factor;
+
+        time = fmax(time, line->floor_stands ? fmin(floor, time_ns) : floor);
+    }
+    return fmax(time, line->least_ns_per_byte * bytes);
+}
+
+double nw_line_time(const struct nw_line *line, double bytes)
+{
+    if (line->end != 0) {
+        const struct nw_cost cost = nw_line_cost(line, bytes);
+
+        return line->end > 0 ? cost.time_ns + line->end * (cost.high_ns - cost.time_ns)
+                             : cost.time_ns + line->end * (cost.time_ns - cost.low_ns);
+    }
+    if (line->is_nothing || !(bytes > 0))
+        return 0;
+    return bounded(line, bytes, fast_time(&line->part, bytes));
+}
+
+struct nw_cost nw_line_cost(const struct nw_line *line, double bytes)
+{
+    struct nw_cost cost;
+
+    if (line->is_nothing || !(bytes > 0))
+        return (struct nw_cost){0};
+    cost = full_cost(&line->part, bytes);
+    const double factor = bounded(line, bytes, cost.time_ns) / cost.time_ns;
+    const double below = hypot(1 - cost.low_ns / cost.time_ns, line->below);
+    const double above = hypot(cost.high_ns / cost.time_ns - 1, line->above);
+
+    cost.how |= line->how;
+    cost.time_ns *= factor;
+    cost.low_ns = cost.time_ns * fmax(1 - below, 0);
+    cost.high_ns = cost.time_ns * (1 + above);
+    return cost;
 }
 
 nw_rc nw_fabric_cost(const struct nw_fabric *fabric, const char *collective, double bytes,
                      struct nw_group group, const struct nw_scenario *scenario,
                      struct nw_cost *cost_out)
 {
-    struct nw_cost cost = {0};
+    struct nw_line line;
 
-    if (group.rank_count >= 2 && bytes > 0) {
-        if (group.host_count <= 1)
-            NW_TRY(inside_node(fabric, collective, bytes, group, &cost));
-        else
-            NW_TRY(over_nodes(fabric, collective, bytes, group,
-                              scenario != NULL ? scenario->inter_scale : 1, &cost));
-        bound_by_link(fabric, collective, bytes, group, &cost);
-        cost = widened(cost);
-    }
-    *cost_out = cost;
+    NW_TRY(nw_fabric_prepare(fabric, collective, group, scenario, &line));
+    *cost_out = nw_line_cost(&line, bytes);
     return NW_OK;
 }
 
 bool nw_fabric_knows_inter(const struct nw_fabric *fabric)
 {
-    struct found found;
+    const char *lane = nw_fabric_lane(fabric);
+    bool any = fabric->inter_busbw_bytes_per_s > 0 || fabric->wire_bytes_per_s > 0;
 
-    return fabric->inter_busbw_bytes_per_s > 0 ||
-           (has_curves(fabric) &&
-            find_nearest(fabric, "all_reduce", (struct nw_group){.rank_count = 2, .host_count = 2},
-                         true, &found));
+    for (size_t i = 0; !any && lane != NULL && i < fabric->curves->count; i++)
+        any = fabric->curves->items[i].host_count > 1 &&
+              strcmp(fabric->curves->items[i].lane, lane) == 0;
+    return any;
 }

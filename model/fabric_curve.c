@@ -1,0 +1,302 @@
+/* The cost in one group from curves of others.
+ *
+ * A measured curve is taken over to another collective, rank or node count by two ratios that the
+ * levels (fabric_level.c) give for both groups: of what does not depend on the size (hops), and of
+ * what a byte costs. With a = ratio of the hops, b = ratio of a byte:
+ *
+ *     wanted(bytes) = start + a × (measured(bytes × b / a) - start)
+ *
+ * A ring of n ranks makes n - 1 like steps of bytes / n: then this is exact, with whatever the
+ * library changes at certain sizes; a straight line (latency + bytes / rate) stays one. Rates and
+ * hops of the wire are those that the measured curve itself shows. */
+#include "model/fabric.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/model.h"
+
+const char *nw_fabric_lane(const struct nw_fabric *fabric)
+{
+    if (fabric->curves == NULL || fabric->curves->count == 0)
+        return NULL;
+    return fabric->lane != NULL ? fabric->lane : nw_curves_lane(fabric->curves);
+}
+
+static struct nw_group group_of(const struct nw_curve *curve)
+{
+    return (struct nw_group){.rank_count = curve->rank_count, .host_count = curve->host_count};
+}
+
+static bool gathers(nw_coll_id coll)
+{
+    return coll == NW_ALL_GATHER || coll == NW_REDUCE_SCATTER;
+}
+
+/* ---- rates that curves show ---------------------------------------------------------------- */
+
+/* The rate of the links (or of the wire) that makes an endless message take what was measured. */
+static double rate_behind(const struct nw_curve *curve, const struct nw_levels *levels,
+                          bool of_wire)
+{
+    struct nw_levels unit = *levels;
+    struct nw_legs legs;
+
+    unit.link_rate = of_wire ? INFINITY : 1;
+    unit.wire_rate = of_wire ? 1 : INFINITY;
+    unit.switch_rate = of_wire && levels->switch_rate > 0 ? INFINITY : 0;
+    nw_legs_of(&unit, curve->coll, group_of(curve), &legs);
+    return nw_legs_beta(&legs) / curve->beta_ns_per_byte;
+}
+
+/* In the switch: links carry (n + 1) / n of the buffer. */
+static double switch_rate_behind(const struct nw_curve *curve)
+{
+    return (curve->rank_count + 1.0) / curve->rank_count / curve->beta_ns_per_byte;
+}
+
+static const struct nw_curve *widest(const struct nw_curves *curves, const char *lane,
+                                     bool (*wanted)(nw_coll_id))
+{
+    const struct nw_curve *best = NULL;
+
+    for (size_t i = 0; i < curves->count; i++) {
+        const struct nw_curve *curve = &curves->items[i];
+
+        if (curve->host_count == 1 && wanted(curve->coll) && strcmp(curve->lane, lane) == 0 &&
+            (best == NULL || curve->rank_count > best->rank_count))
+            best = curve;
+    }
+    return best;
+}
+
+static bool reduces(nw_coll_id coll)
+{
+    return coll == NW_ALL_REDUCE;
+}
+
+struct nw_levels nw_fabric_levels(const struct nw_fabric *fabric)
+{
+    struct nw_levels levels = nw_levels_of_datasheet(fabric);
+    const char *lane = nw_fabric_lane(fabric);
+
+    if (lane == NULL)
+        return levels;
+    const struct nw_curve *gather = widest(fabric->curves, lane, gathers);
+    const struct nw_curve *reduce = widest(fabric->curves, lane, reduces);
+    const double by_datasheet = levels.link_rate;
+
+    if (gather != NULL)
+        levels.link_rate = rate_behind(gather, &levels, false);
+    if (reduce == NULL || reduce->rank_count < 3) {
+        if (gather != NULL && isfinite(by_datasheet))
+            levels.switch_rate *= levels.link_rate / by_datasheet;
+        return levels;
+    }
+    const double as_ring = rate_behind(reduce, &levels, false);
+
+    /* Faster than a ring of its links: added up in the switch. */
+    if (isfinite(levels.link_rate) ? as_ring > 1.1 * levels.link_rate : levels.switch_rate > 0)
+        levels.switch_rate = switch_rate_behind(reduce);
+    else
+        levels.switch_rate = 0;
+    if (gather == NULL && !(levels.switch_rate > 0))
+        levels.link_rate = as_ring;
+    return levels;
+}
+
+/* ---- which curve --------------------------------------------------------------------------- */
+
+/* How far another collective's time is from saying the wanted one's; the ring's halves first. */
+static double strangeness(nw_coll_id wanted, nw_coll_id measured)
+{
+    if (wanted == measured)
+        return 0;
+    if (gathers(wanted) && gathers(measured))
+        return 0.15;
+    if (gathers(measured))
+        return 0.5;
+    return measured == NW_ALL_REDUCE ? 0.6 : measured == NW_ALLTOALL ? 1 : 1.2;
+}
+
+/* In doublings of what differs, weighed. */
+static double distance(const struct nw_curve *curve, nw_coll_id coll, struct nw_group wanted)
+{
+    const struct nw_group group = group_of(curve);
+    const double local = fabs(log2((double)nw_group_local(wanted) / (double)nw_group_local(group)));
+    const double hosts = fabs(log2((double)nw_group_hosts(wanted) / (double)nw_group_hosts(group)));
+
+    return strangeness(coll, curve->coll) + 1.2 * local + 0.7 * hosts +
+           (curve->features[0] != '\0' ? 0.01 : 0);
+}
+
+static const struct nw_curve *nearest(const struct nw_fabric *fabric, nw_coll_id coll,
+                                      struct nw_group wanted, bool over_hosts)
+{
+    const char *lane = nw_fabric_lane(fabric);
+    const struct nw_curve *best = NULL;
+    double least = INFINITY;
+
+    for (size_t i = 0; lane != NULL && i < fabric->curves->count; i++) {
+        const struct nw_curve *curve = &fabric->curves->items[i];
+
+        if ((curve->host_count > 1) != over_hosts || strcmp(curve->lane, lane) != 0)
+            continue;
+        const double away = distance(curve, coll, wanted);
+
+        if (away < least) {
+            least = away;
+            best = curve;
+        }
+    }
+    return best;
+}
+
+/* The same collective with as many ranks per node as `like`, the host count nearest to `hosts` on
+ * the far side of it as seen from `like`, or nearest below `like`. */
+static const struct nw_curve *sibling(const struct nw_fabric *fabric, const struct nw_curve *like,
+                                      int hosts)
+{
+    const struct nw_curve *best = NULL;
+    const bool up = hosts > like->host_count;
+
+    for (size_t i = 0; i < fabric->curves->count; i++) {
+        const struct nw_curve *curve = &fabric->curves->items[i];
+        const bool beyond =
+            up ? curve->host_count > hosts : curve->host_count < hosts && curve->host_count > 1;
+
+        if (curve->coll == like->coll && strcmp(curve->lane, like->lane) == 0 &&
+            curve->rank_count * like->host_count == like->rank_count * curve->host_count &&
+            beyond &&
+            (best == NULL || abs(curve->host_count - hosts) < abs(best->host_count - hosts)))
+            best = curve;
+    }
+    return best;
+}
+
+/* ---- taking it over ------------------------------------------------------------------------ */
+
+/* Wire rate and hop that the curve shows. */
+static void read_wire(const struct nw_curve *curve, struct nw_levels *levels)
+{
+    const struct nw_group group = group_of(curve);
+    struct nw_legs legs;
+
+    levels->wire_rate = fmax(rate_behind(curve, levels, true), 1e-9);
+    nw_legs_of(levels, curve->coll, group, &legs);
+    const double alpha = nw_legs_alpha(&legs), hop = levels->wire_hop_ns;
+
+    levels->wire_hop_ns = 2 * hop;
+    nw_legs_of(levels, curve->coll, group, &legs);
+    const double per_hop = (nw_legs_alpha(&legs) - alpha) / hop;
+
+    levels->wire_hop_ns =
+        per_hop > 0 ? fmin(fmax(hop + (curve->alpha_ns - alpha) / per_hop, hop / 4), hop * 8) : hop;
+}
+
+/* Of more ranks per node than the curve had: as many NICs as any curve or the datasheet says. */
+static double best_wire(const struct nw_fabric *fabric, const struct nw_levels *levels,
+                        const char *lane)
+{
+    const struct nw_levels datasheet = nw_levels_of_datasheet(fabric);
+    double best = isfinite(datasheet.wire_rate) ? datasheet.wire_rate : 0;
+
+    for (size_t i = 0; i < fabric->curves->count; i++) {
+        const struct nw_curve *curve = &fabric->curves->items[i];
+
+        if (curve->host_count > 1 && strcmp(curve->lane, lane) == 0)
+            best = fmax(best, rate_behind(curve, levels, true));
+    }
+    return best;
+}
+
+static struct nw_curve_transfer take_over(const struct nw_fabric *fabric,
+                                          const struct nw_curve *curve, nw_coll_id coll,
+                                          struct nw_group wanted)
+{
+    const struct nw_group group = group_of(curve);
+    struct nw_levels levels = nw_fabric_levels(fabric);
+    struct nw_legs from, to;
+
+    if (curve->host_count > 1)
+        read_wire(curve, &levels);
+    nw_legs_of(&levels, curve->coll, group, &from);
+    if (curve->host_count > 1 && nw_group_local(wanted) > nw_group_local(group) &&
+        levels.nic_count <= 0)
+        levels.wire_rate = fmax(levels.wire_rate, best_wire(fabric, &levels, curve->lane));
+    nw_legs_of(&levels, coll, wanted, &to);
+
+    const double alpha = nw_legs_alpha(&from);
+    const double hops = (nw_legs_alpha(&to) - to.start_ns) / (alpha - from.start_ns);
+    const double bytes = nw_legs_beta(&to) / nw_legs_beta(&from);
+
+    return (struct nw_curve_transfer){
+        .curve = curve,
+        .start_ns = fmin(from.start_ns, from.start_ns * curve->alpha_ns / alpha),
+        .stretch = hops,
+        .squeeze = bytes / hops,
+    };
+}
+
+static unsigned how_of(const struct nw_curve *curve, nw_coll_id coll, struct nw_group wanted,
+                       const struct nw_curve_transfer *transfer)
+{
+    const struct nw_group group = group_of(curve);
+    unsigned how = 0;
+
+    if (curve->coll != coll)
+        how |= NW_COST_DERIVED;
+    if (nw_group_local(group) != nw_group_local(wanted))
+        how |= NW_COST_RANKS;
+    if (nw_group_hosts(group) != nw_group_hosts(wanted))
+        how |= NW_COST_NODES;
+    if (how == 0 && (transfer->stretch != 1 || transfer->squeeze != 1))
+        how |= NW_COST_SHARED;
+    if (!curve->has_interval)
+        how |= NW_COST_NO_INTERVAL;
+    if (curve->simulated)
+        how |= NW_COST_SIMULATED;
+    if (curve->hosts_guessed)
+        how |= NW_COST_HOSTS;
+    return how;
+}
+
+/* What a doubling of the nodes adds to the cost of a byte, by two measured node counts: never less
+ * than nothing. */
+static double congestion(const struct nw_fabric *fabric, const struct nw_curve *less,
+                         const struct nw_curve *more)
+{
+    const struct nw_curve_transfer transfer = take_over(fabric, less, more->coll, group_of(more));
+    const double predicted = less->beta_ns_per_byte * transfer.stretch * transfer.squeeze;
+    const double doublings = log2((double)more->host_count / less->host_count);
+
+    return fmin(fmax(pow(more->beta_ns_per_byte / predicted, 1 / doublings), 1), 1.2);
+}
+
+bool nw_fabric_from_curves(const struct nw_fabric *fabric, nw_coll_id coll, struct nw_group group,
+                           bool over_hosts, struct nw_line_part *part_out, unsigned *how_out)
+{
+    const struct nw_curve *curve = nearest(fabric, coll, group, over_hosts);
+    const int hosts = nw_group_hosts(group);
+    struct nw_line_part part = {.from_count = 1};
+    const struct nw_curve *other = NULL;
+
+    if (curve == NULL)
+        return false;
+    part.from[0] = take_over(fabric, curve, coll, group);
+    *how_out = how_of(curve, coll, group, &part.from[0]);
+    if (over_hosts && hosts > 1 && curve->host_count != hosts)
+        other = sibling(fabric, curve, hosts);
+    if (other != NULL && (other->host_count > hosts) != (curve->host_count > hosts)) {
+        part.from[1] = take_over(fabric, other, coll, group);
+        part.from_count = 2;
+        part.mix = log2((double)hosts / curve->host_count) /
+                   log2((double)other->host_count / curve->host_count);
+    } else if (over_hosts && hosts > curve->host_count &&
+               (other = sibling(fabric, curve, curve->host_count)) != NULL) {
+        part.from[0].squeeze *=
+            pow(congestion(fabric, other, curve), log2((double)hosts / curve->host_count));
+    }
+    *part_out = part;
+    return true;
+}

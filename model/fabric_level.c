@@ -1,0 +1,224 @@
+/* Algorithms as legs.
+ *
+ *   ring       n - 1 steps (all_reduce twice), of which k - 1 over the wire; every link and every
+ *              node's NICs carry bytes x factor
+ *   tree       all_reduce: up and down a chain in the node and a binary tree between nodes
+ *              (Sanders et al. 2009, two trees: each node sends 2 bytes per byte, of two nodes 1)
+ *   switch     NVLS: links carry (n + 1) / n; between nodes the same tree
+ *   pairs      all-to-all, send/recv, gather, scatter: straight from rank to rank
+ *
+ * Small messages carry flags beside the data (protocol LL): few nanoseconds a hop at less than half
+ * the rate. Large ones (Simple) hand over chunks: SLOW_HOPS times the hop at the full rate. The
+ * figures: NCCL 2.30 src/graph/tuning.cc has 6.6 us to start, 0.6 to 1 us a hop of LL, 3.4 to 5.7
+ * of Simple, half the rate; those below are their values over the published curves. */
+#include "model/fabric_level.h"
+
+#include <math.h>
+
+static const double slow_hops = 3.3;   /* a hop of Simple, in hops of LL */
+static const double slow_start = 2;    /* the same of the start */
+static const double small_rate = 0.41; /* of LL, of the rate of Simple */
+/* A rank also copies its own part, at that share of the links' time: two ranks of a switch reach
+ * 0.77 of the busbw that eight do. */
+static const double own_copy = 0.4;
+static const double peer_hops = 0.5;   /* of all-to-all: of one more peer over the wire, in hops */
+static const double switch_hops = 50;  /* NVLS: setting up in the switch, in link hops */
+static const double pcie_pair = 1.6;   /* two GPUs have a bridge for themselves */
+static const double tree_share = 0.92; /* NCCL, same file */
+static const double unknown_rate = 1e6;
+
+double nw_level_factor(nw_coll_id coll, int rank_count)
+{
+    const double n = rank_count;
+
+    switch (coll) {
+    case NW_ALL_REDUCE:
+        return (2 * (n - 1) + own_copy) / n;
+    case NW_ALL_GATHER:
+    case NW_REDUCE_SCATTER:
+    case NW_ALLTOALL:
+        return (n - 1 + own_copy) / n;
+    default:
+        return nw_colls[coll].bus_factor(rank_count);
+    }
+}
+
+static int local_of(struct nw_group group)
+{
+    const int hosts = group.host_count > 1 ? group.host_count : 1;
+
+    return (group.rank_count + hosts - 1) / hosts;
+}
+
+double nw_level_share(const struct nw_levels *levels, struct nw_group group)
+{
+    const double local = local_of(group);
+
+    if (group.sharing > 1)
+        return 1.0 / group.sharing;
+    if (levels->nic_count <= 0 || levels->gpus_per_node <= 0)
+        return 1;
+    /* Alone, a GPU uses the NICs near it. */
+    return fmin(1, local * fmax(1, (double)levels->nic_count / levels->gpus_per_node) /
+                       levels->nic_count);
+}
+
+double nw_level_link_rate(const struct nw_levels *levels, int local_count)
+{
+    if (levels->pcie)
+        return levels->link_rate * (local_count == 2 ? pcie_pair : 1);
+    if (levels->mesh && local_count < levels->gpus_per_node)
+        return levels->link_rate * (local_count - 1) / (levels->gpus_per_node - 1);
+    return levels->link_rate;
+}
+
+static void add(struct nw_legs *legs, double alpha_ns, double beta_ns_per_byte)
+{
+    if (legs->count < NW_LEGS_MAX)
+        legs->items[legs->count++] =
+            (struct nw_leg){.alpha_ns = alpha_ns, .beta_ns_per_byte = beta_ns_per_byte};
+}
+
+/* Both protocols of one algorithm. */
+static void add_both(struct nw_legs *legs, double hops_ns, double beta_ns_per_byte)
+{
+    add(legs, legs->start_ns + hops_ns, beta_ns_per_byte / small_rate);
+    add(legs, legs->start_ns * slow_start + hops_ns * slow_hops, beta_ns_per_byte);
+}
+
+/* ns that `bytes` take; a rate that is unknown counts as very fast. */
+static double over(double bytes, double rate)
+{
+    return bytes / fmin(rate, unknown_rate);
+}
+
+struct shape { /* of the group on this machine */
+    int n, k, l;
+    double link, wire; /* rates; INFINITY where it does not cross it */
+    double link_hop_ns, wire_hop_ns;
+};
+
+static void ring(struct nw_legs *legs, nw_coll_id coll, const struct shape *at)
+{
+    const double turns = coll == NW_ALL_REDUCE ? 2 : 1;
+    const double wires = turns * (at->k - 1);
+    const double links = at->l > 1 ? turns * (at->n - 1) - wires : 0;
+
+    add_both(legs, links * at->link_hop_ns + wires * at->wire_hop_ns,
+             fmax(over(nw_level_factor(coll, at->n), at->link),
+                  over(nw_colls[coll].bus_factor(at->n), at->wire)));
+}
+
+/* Bytes that the busiest node sends per byte of the buffer. */
+static double tree_bytes(int host_count)
+{
+    return host_count <= 2 ? 1 : host_count == 3 ? 1.5 : 2;
+}
+
+static double depth(int host_count)
+{
+    return host_count > 1 ? ceil(log2(host_count)) : 0;
+}
+
+static void tree(struct nw_legs *legs, const struct shape *at)
+{
+    const double hops_ns = 2 * ((at->l - 1) * at->link_hop_ns + depth(at->k) * at->wire_hop_ns);
+
+    /* The library holds its trees to 2 bytes per byte, whatever the node count. */
+    add_both(legs, hops_ns, over(2 / tree_share, fmin(at->link, at->wire)));
+}
+
+static void in_switch(struct nw_legs *legs, const struct shape *at, double switch_rate)
+{
+    const double inside = over((at->l + 1.0) / at->l, switch_rate);
+    const double between = at->k > 1 ? over(tree_bytes(at->k), at->wire) : 0;
+
+    add(legs,
+        legs->start_ns + switch_hops * at->link_hop_ns +
+            slow_hops * 2 * depth(at->k) * at->wire_hop_ns,
+        fmax(inside, between));
+}
+
+static void pairs(struct nw_legs *legs, nw_coll_id coll, const struct shape *at)
+{
+    const int away = at->n - at->l;
+    const double hops_ns = (at->l > 1 ? 2 * at->link_hop_ns : 0) +
+                           (away > 0 ? at->wire_hop_ns * (1 + peer_hops * (away - 1)) : 0);
+    const double inside = over(nw_level_factor(coll, at->n), at->link);
+    /* All ranks of the node send what goes to others. */
+    const double between = away > 0 ? over((double)away / at->n * at->l, at->wire) : 0;
+    const double beta = fmax(inside, between);
+
+    add(legs, legs->start_ns + hops_ns, beta / small_rate);
+    add(legs, legs->start_ns * slow_start + hops_ns, beta);
+}
+
+/* One rank to another: over the wire where the group has several hosts, with its own part of it. */
+static void one_hop(struct nw_legs *legs, const struct shape *at)
+{
+    const bool away = at->k > 1;
+
+    add_both(legs, away ? at->wire_hop_ns : at->link_hop_ns, over(1, away ? at->wire : at->link));
+}
+
+void nw_legs_of(const struct nw_levels *levels, nw_coll_id coll, struct nw_group group,
+                struct nw_legs *legs_out)
+{
+    const int hosts = group.host_count > 1 ? group.host_count : 1, local = local_of(group);
+    const struct shape at = {
+        .n = group.rank_count,
+        .k = hosts,
+        .l = local,
+        .link = local > 1 ? nw_level_link_rate(levels, local) : INFINITY,
+        .wire = hosts > 1 ? levels->wire_rate * nw_level_share(levels, group) : INFINITY,
+        .link_hop_ns = levels->link_hop_ns,
+        .wire_hop_ns = levels->wire_hop_ns,
+    };
+
+    *legs_out = (struct nw_legs){.start_ns = levels->start_ns};
+    switch (coll) {
+    case NW_ALLTOALL:
+    case NW_GATHER:
+    case NW_SCATTER:
+        pairs(legs_out, coll, &at);
+        break;
+    case NW_SENDRECV:
+        one_hop(legs_out, &at);
+        break;
+    default:
+        ring(legs_out, coll, &at);
+    }
+    if (coll != NW_ALL_REDUCE)
+        return;
+    if (hosts > 1)
+        tree(legs_out, &at);
+    if (levels->switch_rate > 0 && local > 2)
+        in_switch(legs_out, &at, levels->switch_rate);
+}
+
+double nw_legs_time(const struct nw_legs *legs, double bytes)
+{
+    double least = INFINITY;
+
+    for (int i = 0; i < legs->count; i++)
+        least = fmin(least, legs->items[i].alpha_ns + legs->items[i].beta_ns_per_byte * bytes);
+    return least;
+}
+
+double nw_legs_alpha(const struct nw_legs *legs)
+{
+    double least = INFINITY;
+
+    for (int i = 0; i < legs->count; i++)
+        least = fmin(least, legs->items[i].alpha_ns);
+    return least;
+}
+
+double nw_legs_beta(const struct nw_legs *legs)
+{
+    double least = INFINITY;
+
+    for (int i = 0; i < legs->count; i++)
+        least = fmin(least, legs->items[i].beta_ns_per_byte);
+    return least;
+}
