@@ -44,7 +44,7 @@ nw_rc nw_model_json_assumed(const struct nw_model *model, nw_assumed assumed, js
     NW_TRY(nw_json_add_list(root, "assumed", &list));
     for (int i = 0; i < NW_CONSTANT_COUNT; i++) {
         const struct nw_constant_row *row = &nw_constants[i];
-        json_t *entry;
+        json_t *entry = NULL;
 
         if ((assumed & (nw_assumed)1 << i) == 0)
             continue;

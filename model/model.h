@@ -19,6 +19,7 @@
 
 #include <jansson.h>
 
+#include "model/anchor.h"
 #include "model/compute.h"
 #include "model/constants.h"
 #include "model/curve.h"
@@ -65,6 +66,7 @@ struct nw_platform {
     nw_units_kind units;               /* of the job's products */
     double peak_flops;                 /* dense, of these units; NAN unknown */
     double step_time_factor;           /* measured step over the predicted one (anchor); 1 */
+    bool anchored;                     /* the factor comes from a measured step */
     double host_to_device_bytes_per_s; /* one way, pinned; NAN unknown */
     double host_memory_bytes_per_s;    /* that the CPU's update can use, per GPU; NAN */
     double nvme_bytes_per_s;           /* per GPU; NAN */
@@ -199,6 +201,7 @@ struct nw_model {        /* owns its curves and lists */
     uint64_t grad_accum; /* > 0: job.global_batch follows from it, on the fewest nodes asked for */
     bool gradients_given, reduce_given; /* job's types stand whatever the framework */
     struct nw_defaults defaults;
+    struct nw_anchor anchor;
     struct nw_platform platform;
     struct nw_curves curves;
     bool curves_borrowed;

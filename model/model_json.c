@@ -245,7 +245,7 @@ static nw_rc set_platform(json_t *root, const struct nw_platform *platform)
 /* What was not asked for and taken all the same. */
 static nw_rc set_defaults(json_t *root, const struct nw_defaults *defaults)
 {
-    json_t *list, *entry;
+    json_t *list, *entry = NULL;
 
     NW_TRY(nw_json_add_list(root, "defaults", &list));
     for (size_t i = 0; i < defaults->count; i++) {

@@ -154,5 +154,7 @@ const struct nw_option nw_model_options[] = {
         .help = "GPUs that it was measured on"),
     ROW("measured-nodes", NW_OPTION_INT, "N", measured_nodes, .min = 1, .max = 16384,
         .help = "nodes that it was measured on (as few as hold --on)"),
+    ROW("time-factor", NW_OPTION_REAL, "X", time_factor, .min = 1e-3, .max = 1e3,
+        .help = "the factor that an earlier anchor found for this software on these GPUs, instead"),
 };
 const size_t nw_model_option_count = sizeof nw_model_options / sizeof nw_model_options[0];

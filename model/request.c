@@ -145,7 +145,8 @@ static nw_rc fill(const struct nw_model_request *request, const struct nw_result
     fabric->gpus_per_node = request->gpus_per_node > 0 ? request->gpus_per_node
                                                        : measured_gpus_per_node(&model->curves);
     NW_TRY(choose_nodes(request, model));
-    return nw_request_accumulate(model);
+    NW_TRY(nw_request_accumulate(model));
+    return nw_anchor_take(request, model);
 }
 
 nw_rc nw_model_open_on(const struct nw_model_request *request, const struct nw_results *results,

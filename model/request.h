@@ -51,6 +51,7 @@ struct nw_model_request {
     double measured_step_ns, measured_tokens_per_s;
     const char *measured_log;
     int measured_ranks, measured_nodes;
+    double time_factor; /* an earlier anchor's */
     /* prices */
     double price_per_node_hour, extra_per_node_hour;
     double extra_per_hour, extra_when_several_per_hour; /* from a quote only */
