@@ -11,10 +11,6 @@ static double memory_of(const struct nw_model *model, const struct nw_layout *la
     struct nw_memory memory;
     nw_assumed assumed = 0;
 
-    if (nw_layout_check(layout, &job) != NW_OK) {
-        nw_clear_error();
-        return NAN;
-    }
     nw_memory_of(&job, layout, job.micro_batch, 1, &model->platform.assumptions, &memory, &assumed);
     return memory.total_bytes;
 }

@@ -1,28 +1,25 @@
-/* The decision as tables. */
+/* The decision: the sentence first, then its tables. */
+#include "report/decide_text.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "base/table.h"
 #include "base/units.h"
-#include "report/model_text_parts.h"
-
-/* The model of errors is too coarse to tell 99.5 from 99.9 %. */
-static const char *certainty(struct nw_cell *cell, double probability)
-{
-    return probability > 0.99 ? "> 99 %" : nw_cell_percent(cell, probability);
-}
+#include "report/decide_text_parts.h"
 
 static const char *verdict(const struct nw_choice *choice)
 {
     static const char *const names[] = {
         [NW_PAYS_BASE] = "–",
         [NW_PAYS_YES] = "pays",
-        [NW_PAYS_MEMORY] = "needed",
+        [NW_PAYS_MEMORY] = "needed (memory)",
         [NW_PAYS_DEADLINE] = "needed (deadline)",
         [NW_PAYS_NO] = "does not pay",
         [NW_PAYS_UNFIT] = "does not fit",
         [NW_PAYS_UNKNOWN] = "not measured",
         [NW_PAYS_BATCH] = "batch not divisible",
+        [NW_PAYS_STEP] = "needed (step)",
     };
 
     return names[choice->pays];
@@ -34,33 +31,32 @@ static const char *times(struct nw_cell *cell, double speedup)
     return cell->text;
 }
 
-static const char *money(struct nw_cell *cell, double amount)
+static const char *batch(struct nw_cell *cell, const struct nw_choice *choice)
 {
-    char text[32];
-
-    snprintf(cell->text, sizeof cell->text, "%s", nw_format_sig(text, amount, 3));
+    if (!choice->weak_predicted)
+        return "–";
+    snprintf(cell->text, sizeof cell->text, "%llu", (unsigned long long)choice->weak.global_batch);
     return cell->text;
 }
 
-static nw_rc print_scaling(FILE *stream, const struct nw_decision *decision, bool weak)
+static nw_rc print_scaling(FILE *stream, const struct nw_decision *decision)
 {
     static const struct nw_column columns[] = {
-        {"nodes", NW_RIGHT},       {"strategy", NW_LEFT},    {"memory", NW_RIGHT},
-        {"step [range]", NW_LEFT}, {"exposed", NW_RIGHT},    {"tokens/s", NW_RIGHT},
-        {"speed", NW_RIGHT},       {"efficiency", NW_RIGHT}, {"from", NW_LEFT}};
+        {"nodes", NW_RIGHT},       {"strategy", NW_LEFT}, {"GiB", NW_RIGHT},
+        {"step [range]", NW_LEFT}, {"waits", NW_RIGHT},   {"tokens/s", NW_RIGHT},
+        {"speed", NW_RIGHT},       {"eff.", NW_RIGHT},    {"weak: batch", NW_RIGHT},
+        {"eff.", NW_RIGHT},        {"from", NW_LEFT}};
     struct nw_table *table;
 
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
     for (size_t i = 0; i < decision->count; i++) {
         const struct nw_choice *choice = &decision->choices[i];
-        const struct nw_step *step = weak ? &choice->weak : &choice->strong;
-        struct nw_cell c[7];
+        const struct nw_step *step = &choice->strong;
+        struct nw_cell c[10];
 
-        if (!(weak ? choice->weak_predicted : choice->predicted)) {
+        if (!choice->predicted) {
             nw_table_row(table, (const char *[]){nw_cell_nodes(&c[0], choice->node_count), "–", "–",
-                                                 weak && choice->predicted ? "does not fit"
-                                                                           : verdict(choice),
-                                                 "", "", "", "", ""});
+                                                 verdict(choice), "", "", "", "", "", "", ""});
             continue;
         }
         nw_table_row(
@@ -68,95 +64,226 @@ static nw_rc print_scaling(FILE *stream, const struct nw_decision *decision, boo
             (const char *[]){
                 nw_cell_nodes(&c[0], choice->node_count), step->strategy->name,
                 nw_cell_gib(&c[1], step->memory.total_bytes), nw_cell_interval(&c[2], step),
-                nw_cell_part(&c[3], step->exposed_ns), nw_cell_count(&c[4], step->tokens_per_s),
-                times(&c[5], weak ? choice->weak_speedup : choice->speedup),
-                nw_cell_percent(&c[6], weak ? choice->weak_efficiency : choice->efficiency),
+                nw_cell_part(&c[3], step->exposed_ns + step->overlap_loss_ns),
+                nw_cell_count(&c[4], step->tokens_per_s), times(&c[5], choice->speedup),
+                nw_cell_percent(&c[6], choice->efficiency), batch(&c[7], choice),
+                choice->weak_predicted ? nw_cell_percent(&c[8], choice->weak_efficiency) : "–",
                 nw_cell_come_by(step)});
     }
+    fprintf(stream,
+            "\nSame global batch on every node count (strong scaling); weak: the same batch "
+            "per GPU\n");
     return nw_table_print(table, stream);
+}
+
+/* ---- cost ---------------------------------------------------------------------------------- */
+
+static const char *kept(struct nw_cell *cell, double useful)
+{
+    snprintf(cell->text, sizeof cell->text, useful > 0.9995 ? "> 99.9 %%" : "%.1f %%",
+             100 * useful);
+    return cell->text;
+}
+
+static const char *against(struct nw_cell *cell, const struct nw_choice *choice)
+{
+    if (!isfinite(choice->probability))
+        return "–";
+    snprintf(cell->text, sizeof cell->text, "%.2f× [%.2f, %.2f]", choice->cost_ratio,
+             choice->cost_ratio_low, choice->cost_ratio_high);
+    return cell->text;
+}
+
+static void cost_row(struct nw_table *table, const struct nw_model *model,
+                     const struct nw_choice *choice)
+{
+    const bool by_deadline = !isfinite(model->job.tokens) && isfinite(model->terms.deadline_ns);
+    const double certainty = nw_verdict_certainty(choice);
+    struct nw_cell c[8];
+
+    if (!choice->predicted) {
+        nw_table_row(table, (const char *[]){nw_cell_nodes(&c[0], choice->node_count), "–", "–",
+                                             "–", "–", "–", "–", verdict(choice), "–"});
+        return;
+    }
+    nw_table_row(
+        table,
+        (const char *[]){
+            nw_cell_nodes(&c[0], choice->node_count), nw_cell_money(&c[1], choice->price_per_hour),
+            kept(&c[2], choice->upkeep.useful),
+            nw_cell_money(&c[3], choice->cost_per_billion_tokens), against(&c[4], choice),
+            by_deadline ? nw_cell_count(&c[5], choice->deadline_tokens)
+                        : nw_cell_span(&c[5], choice->time_ns),
+            nw_cell_money(&c[6], by_deadline ? choice->deadline_cost : choice->cost),
+            verdict(choice), isfinite(certainty) ? nw_cell_certainty(&c[7], certainty) : "–"});
 }
 
 static nw_rc print_cost(FILE *stream, const struct nw_model *model,
                         const struct nw_decision *decision)
 {
     const bool priced = isfinite(model->terms.price_per_node_hour);
-    static const struct nw_column columns[] = {{"nodes", NW_RIGHT},       {"per hour", NW_RIGHT},
-                                               {"10^9 tokens", NW_RIGHT}, {"against one", NW_LEFT},
-                                               {"time, all", NW_RIGHT},   {"cost, all", NW_RIGHT},
-                                               {"verdict", NW_LEFT},      {"certainty", NW_RIGHT}};
+    const bool by_deadline = !isfinite(model->job.tokens) && isfinite(model->terms.deadline_ns);
+    const struct nw_column columns[] = {{"nodes", NW_RIGHT},
+                                        {"per hour", NW_RIGHT},
+                                        {"kept", NW_RIGHT},
+                                        {"10^9 tokens", NW_RIGHT},
+                                        {"cost over base", NW_LEFT},
+                                        {by_deadline ? "tokens by then" : "time, all", NW_RIGHT},
+                                        {by_deadline ? "cost by then" : "cost, all", NW_RIGHT},
+                                        {"verdict", NW_LEFT},
+                                        {"certainty", NW_RIGHT}};
     struct nw_table *table;
 
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
-    for (size_t i = 0; i < decision->count; i++) {
-        const struct nw_choice *choice = &decision->choices[i];
-        const bool compared = choice->predicted && isfinite(choice->probability);
-        const bool pays = choice->pays == NW_PAYS_YES;
-        struct nw_cell c[7];
-
-        snprintf(c[4].text, sizeof c[4].text, "%.2f× [%.2f, %.2f]", choice->cost_ratio,
-                 choice->cost_ratio_low, choice->cost_ratio_high);
-        nw_table_row(
-            table,
-            (const char *[]){
-                nw_cell_nodes(&c[0], choice->node_count),
-                choice->predicted ? money(&c[1], choice->price_per_hour) : "–",
-                choice->predicted ? money(&c[2], choice->cost_per_billion_tokens) : "–",
-                compared ? c[4].text : "–",
-                choice->predicted ? nw_cell_duration(&c[3], choice->time_ns) : "–",
-                choice->predicted ? money(&c[5], choice->cost) : "–", verdict(choice),
-                compared ? certainty(&c[6], pays ? choice->probability : 1 - choice->probability)
-                         : "–"});
-    }
-    fprintf(stream, "\nCost, %s%s\n", priced ? "in " : "in node-hours (no price was given)",
+    for (size_t i = 0; i < decision->count; i++)
+        cost_row(table, model, &decision->choices[i]);
+    fprintf(stream, "\nCost, %s%s%s\n", priced ? "in " : "in node-hours (no price was given)",
             !priced                            ? ""
             : model->terms.currency[0] != '\0' ? model->terms.currency
-                                               : "the unit of --price-per-node-hour");
+                                               : "the unit of the price",
+            !priced                                  ? ""
+            : model->terms.rental == NW_RENTAL_MONTH ? ", by the month"
+            : model->terms.rental == NW_RENTAL_SPOT  ? ", on spot terms"
+                                                     : ", by the hour");
     return nw_table_print(table, stream);
 }
 
-static void print_break_even(FILE *stream, const struct nw_choice *choice)
+static nw_rc print_rentals(FILE *stream, const struct nw_model *model,
+                           const struct nw_decision *decision)
 {
-    char at[32], measured[32], message[32];
+    static const char *const names[NW_RENTAL_COUNT] = {[NW_RENTAL_HOUR] = "by the hour",
+                                                       [NW_RENTAL_MONTH] = "by the month",
+                                                       [NW_RENTAL_SPOT] = "spot"};
+    static const struct nw_column columns[] = {{"rented", NW_LEFT},
+                                               {"node-hour", NW_RIGHT},
+                                               {"kept", NW_RIGHT},
+                                               {"10^9 tokens, base", NW_RIGHT},
+                                               {"more", NW_RIGHT},
+                                               {"ratio", NW_RIGHT},
+                                               {"all tokens, base", NW_RIGHT},
+                                               {"more", NW_RIGHT}};
+    struct nw_table *table;
 
-    if (choice->break_even == NW_BREAK_EVEN_NONE || choice->break_even_collective == NULL)
-        return;
-    fprintf(stream, "  %d nodes, %s: ", choice->node_count, choice->break_even_strategy->name);
-    if (choice->break_even == NW_BREAK_EVEN_AT)
-        fprintf(stream, "from %s GB/s",
-                nw_format_gb_per_s(at, choice->break_even_busbw_bytes_per_s));
-    else
-        fprintf(stream, "%s",
-                choice->break_even == NW_BREAK_EVEN_NEVER ? "at no speed" : "at any speed");
-    nw_format_bytes(message, (uint64_t)choice->break_even_message_bytes);
-    if (isfinite(choice->measured_busbw_bytes_per_s))
-        fprintf(stream, "; at hand: %s GB/s (bus bandwidth of %s, %s)\n",
-                nw_format_gb_per_s(measured, choice->measured_busbw_bytes_per_s),
-                choice->break_even_collective, message);
-    else
-        fprintf(stream, "; not measured (bus bandwidth of %s, %s)\n", choice->break_even_collective,
-                message);
+    if (decision->rental_count < 2)
+        return NW_OK;
+    NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
+    for (size_t i = 0; i < decision->rental_count; i++) {
+        const struct nw_rental_cost *cost = &decision->rentals[i];
+        struct nw_cell c[7];
+
+        if (!cost->known) {
+            nw_table_row(table, (const char *[]){names[cost->rental],
+                                                 nw_cell_money(&c[0], cost->per_node_hour), "–",
+                                                 "unknown: --spot-interruptions", "", "", "", ""});
+            continue;
+        }
+        nw_table_row(
+            table,
+            (const char *[]){
+                names[cost->rental], nw_cell_money(&c[0], cost->per_node_hour),
+                kept(&c[1], cost->useful), nw_cell_money(&c[2], cost->base_cost_per_billion_tokens),
+                nw_cell_money(&c[3], cost->cost_per_billion_tokens), times(&c[4], cost->cost_ratio),
+                nw_cell_money(&c[5], cost->base_cost), nw_cell_money(&c[6], cost->cost)});
+    }
+    fprintf(stream, "\nWays to rent: %d node%s, and %d%s\n",
+            decision->choices[decision->base].node_count,
+            decision->choices[decision->base].node_count == 1 ? "" : "s",
+            decision->choices[decision->headline].node_count,
+            isfinite(model->job.tokens) ? "; all tokens: by the month, whole months" : "");
+    return nw_table_print(table, stream);
 }
+
+/* ---- checkpoints, failures, loading -------------------------------------------------------- */
+
+static const char *source_of(nw_figure figure)
+{
+    return figure == NW_FIGURE_MEASURED ? "measured"
+           : figure == NW_FIGURE_QUOTED ? "quoted, not measured"
+                                        : "given";
+}
+
+static void print_checkpoints(FILE *stream, const struct nw_model *model,
+                              const struct nw_choice *choice)
+{
+    const struct nw_upkeep *upkeep = &choice->upkeep;
+    const struct nw_terms *terms = &model->terms;
+    struct nw_cell size, every;
+    char text[640] = "", rate[32], write[32];
+    struct nw_say say = {.to = text, .size = sizeof text};
+
+    nw_say(&say, "%d node%s: a checkpoint is %s GiB", choice->node_count,
+           choice->node_count == 1 ? "" : "s", nw_cell_gib(&size, upkeep->checkpoint_bytes));
+    if (isfinite(upkeep->write_ns))
+        nw_say(&say, ", written in %s at %s GB/s a node (%s)",
+               nw_format_ns(write, upkeep->write_ns),
+               nw_format_gb_per_s(rate, terms->storage.write_bytes_per_s),
+               source_of(terms->storage.write_from));
+    if (isfinite(upkeep->interval_ns))
+        nw_say(&say, " every %s", nw_cell_span(&every, upkeep->interval_ns));
+    if (isfinite(upkeep->failure_ns))
+        nw_say(&say, "; a failure every %s, %s of the time is kept",
+               nw_cell_span(&every, upkeep->failure_ns), kept(&size, upkeep->useful));
+    if (!isfinite(upkeep->write_ns))
+        nw_say(&say,
+               "; writing it%s left out: the storage's write rate is unknown "
+               "(--storage-write)",
+               isfinite(upkeep->interval_ns) ? " is" : " and work lost with it are");
+    nw_print_wrapped(stream, "  ", "    ", text);
+}
+
+static void print_loading(FILE *stream, const struct nw_model *model,
+                          const struct nw_choice *choice)
+{
+    const struct nw_upkeep *upkeep = &choice->upkeep;
+    char text[320] = "", needed[32], reads[32];
+
+    if (!isfinite(upkeep->loading_bytes_per_s))
+        return;
+    snprintf(text, sizeof text, "%d node%s: training data, %s GB/s needed of %s (%s)%s",
+             choice->node_count, choice->node_count == 1 ? "" : "s",
+             nw_format_gb_per_s(needed, upkeep->loading_needed_bytes_per_s),
+             nw_format_gb_per_s(reads, upkeep->loading_bytes_per_s),
+             source_of(model->terms.storage.read_from),
+             upkeep->saturated ? ": each step waits for it" : "");
+    nw_print_wrapped(stream, "  ", "    ", text);
+}
+
+static void print_upkeep(FILE *stream, const struct nw_model *model,
+                         const struct nw_decision *decision)
+{
+    const struct nw_failures *failures = &model->terms.failures;
+    const struct nw_choice *choice = &decision->choices[decision->headline];
+    char text[400], rate[32], restart[32];
+
+    if (!choice->predicted)
+        return;
+    fprintf(stream, "\nCheckpoints, failures, data\n");
+    print_checkpoints(stream, model, choice);
+    print_loading(stream, model, choice);
+    snprintf(text, sizeof text, "%s failures in 1000 GPU-days (%s), %s to go on after one (%s)",
+             nw_format_sig(rate, failures->per_gpu_hour * 24000, 3),
+             failures->rate_assumed ? "assumed: 419 in 54 days on 16,384 H100, Llama 3" : "given",
+             nw_format_ns(restart, failures->restart_ns),
+             failures->restart_assumed ? "assumed: MegaScale" : "given");
+    nw_print_wrapped(stream, "  ", "    ", text);
+}
+
+/* ---- the page ------------------------------------------------------------------------------ */
 
 nw_rc nw_report_decide(FILE *stream, const struct nw_model *model,
                        const struct nw_decision *decision)
 {
-    char text[1024];
-    bool any = false;
+    char text[1536];
 
+    nw_print_wrapped(stream, "", "", nw_report_sentence(text, sizeof text, model, decision));
+    fputc('\n', stream);
     NW_TRY(nw_report_job(stream, model));
-    fprintf(stream, "\nSame global batch on every node count (strong scaling)\n");
-    NW_TRY(print_scaling(stream, decision, false));
-    fprintf(stream, "\nSame batch per GPU, larger global batch (weak scaling)\n");
-    NW_TRY(print_scaling(stream, decision, true));
+    NW_TRY(print_scaling(stream, decision));
     NW_TRY(print_cost(stream, model, decision));
     fprintf(stream, "%s\n", nw_report_pays_rule(text, sizeof text, model));
-    for (size_t i = 0; i < decision->count; i++)
-        any = any || decision->choices[i].break_even != NW_BREAK_EVEN_NONE;
-    if (any)
-        fprintf(stream, "\nPays, between nodes\n");
-    for (size_t i = 0; i < decision->count; i++)
-        print_break_even(stream, &decision->choices[i]);
-    fputc('\n', stream);
-    nw_print_wrapped(stream, "", "", nw_report_sentence(text, sizeof text, model, decision));
+    NW_TRY(print_rentals(stream, model, decision));
+    nw_report_reasons(stream, model, decision);
+    NW_TRY(nw_report_turns(stream, model, decision));
+    print_upkeep(stream, model, decision);
     return nw_report_notes(stream, decision->how, decision->assumed);
 }

@@ -1,203 +1,312 @@
 /* The decision in words. */
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "base/table.h"
 #include "base/units.h"
-#include "report/model_text.h"
+#include "report/decide_text_parts.h"
 
-struct text {
-    char *to;
-    size_t size, length;
-};
+#define GIB (1024.0 * 1024 * 1024)
+/* Less of a step than this is not worth a word. */
+#define WAIT_WORTH_NAMING 0.005
 
-static void say(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void say(struct text *text, const char *format, ...)
+static bool is_second(const struct nw_choice *base, const struct nw_choice *choice)
 {
-    va_list arguments;
-
-    va_start(arguments, format);
-    const int written =
-        vsnprintf(text->to + text->length, text->size - text->length, format, arguments);
-
-    va_end(arguments);
-    if (written > 0)
-        text->length += (size_t)written;
-    if (text->length >= text->size)
-        text->length = text->size - 1; /* cut */
+    return base->node_count == 1 && choice->node_count == 2;
 }
 
 /* "A second node", "4 nodes instead of 1". */
-static void say_nodes(struct text *text, const struct nw_choice *base,
+static void say_nodes(struct nw_say *say, const struct nw_choice *base,
                       const struct nw_choice *choice)
 {
-    if (base->node_count == 1 && choice->node_count == 2)
-        say(text, "A second node");
+    if (is_second(base, choice))
+        nw_say(say, "A second node");
     else
-        say(text, "%d nodes instead of %d", choice->node_count, base->node_count);
+        nw_say(say, "%d nodes instead of %d", choice->node_count, base->node_count);
 }
 
-static const char *pay(const struct nw_choice *base, const struct nw_choice *choice)
+static const char *plural(int count)
 {
-    return base->node_count == 1 && choice->node_count == 2 ? "pays" : "pay";
+    return count == 1 ? "" : "s";
 }
 
-/* "certainty 94 %"; beyond what a normal error model can tell: "more than 99 %". */
-static void say_certainty(struct text *text, double probability)
+static void say_certainty(struct nw_say *say, double probability)
 {
-    const double percent = 100 * probability;
+    struct nw_cell cell;
 
-    if (percent > 99)
-        say(text, "certainty more than 99 %%");
+    if (!isfinite(probability))
+        return;
+    if (probability > 0.99)
+        nw_say(say, "; certainty more than 99 %%");
     else
-        say(text, "certainty %.0f %%", percent);
+        nw_say(say, "; certainty %s", nw_cell_percent(&cell, probability));
 }
 
-static void say_break_even(struct text *text, const struct nw_choice *choice, bool pays)
+/* ---- where it turns ------------------------------------------------------------------------ */
+
+static void say_wire(struct nw_say *say, const struct nw_choice *choice, bool pays)
 {
     char at[32], measured[32];
 
-    if (choice->break_even_collective == NULL)
+    if (choice->break_even_collective == NULL || choice->break_even == NW_BREAK_EVEN_NONE)
         return;
     if (choice->break_even == NW_BREAK_EVEN_NEVER) {
-        say(text, " Even an infinitely fast wire between nodes would not change that.");
+        nw_say(say, " Even an infinitely fast wire between nodes would not change that.");
         return;
     }
     if (choice->break_even == NW_BREAK_EVEN_ALWAYS) {
-        say(text, " It would at any speed between nodes.");
+        nw_say(say, pays ? " It would at any speed between nodes." : "");
         return;
     }
-    if (choice->break_even != NW_BREAK_EVEN_AT)
-        return;
     nw_format_gb_per_s(at, choice->break_even_busbw_bytes_per_s);
     nw_format_gb_per_s(measured, choice->measured_busbw_bytes_per_s);
-    say(text, " It %s from %s GB/s between nodes (%s); %s GB/s %s at hand.",
-        pays ? "does" : "would", at, choice->break_even_strategy->name, measured,
-        pays ? "are" : "are");
+    if (pays || choice->measured_busbw_bytes_per_s < choice->break_even_busbw_bytes_per_s)
+        nw_say(say, " It %s from %s GB/s between nodes (%s); %s GB/s are at hand.",
+               pays ? "does" : "would", at, choice->break_even_strategy->name, measured);
 }
 
-/* Why: how much faster for how much more money, and what stands out. */
-static void say_reason(struct text *text, const struct nw_model *model,
+/* Set-up and minimum rental that a short training does not earn back. */
+static bool is_too_short(const struct nw_model *model, const struct nw_choice *choice)
+{
+    return choice->token_even == NW_BREAK_EVEN_AT && model->job.tokens < choice->token_even_count;
+}
+
+static void say_length(struct nw_say *say, const struct nw_model *model,
+                       const struct nw_choice *choice)
+{
+    struct nw_cell even, tokens;
+
+    if (is_too_short(model, choice))
+        nw_say(say, " What is paid once is earned back from %s tokens on; this training has %s.",
+               nw_cell_count(&even, choice->token_even_count),
+               nw_cell_count(&tokens, model->job.tokens));
+}
+
+/* ---- with figures -------------------------------------------------------------------------- */
+
+/* "gpt2-124m with ddp is 1.81× as fast for 2.00× the price (91 % efficiency, 8 % of each step waits
+ * for the wire), so that a token costs 1.10× [1.06, 1.15] as much". */
+static void say_reason(struct nw_say *say, const struct nw_model *model,
                        const struct nw_choice *base, const struct nw_choice *choice)
 {
-    char exposed[32];
     const struct nw_step *step = &choice->strong;
+    const double waits = (step->exposed_ns + step->overlap_loss_ns) / step->step_ns;
+    struct nw_cell cell;
 
-    say(text, "%s on %d %s is %.2f× as fast for %.2f× the price (%.0f %% efficiency",
-        model->job.net.name, choice->node_count, choice->node_count == 1 ? "node" : "nodes",
-        choice->speedup, choice->price_per_hour / base->price_per_hour, 100 * choice->efficiency);
-    if (step->exposed_ns > 0.005 * step->step_ns)
-        say(text, ", %s of each step waits for the wire",
-            nw_format_ns(exposed, step->exposed_ns + step->overlap_loss_ns));
-    say(text, ")");
+    nw_say(say, "%s with %s is %.2f× as fast for %.2f× the price (%s efficiency",
+           model->job.net.name, step->strategy->name, choice->speedup,
+           choice->price_per_hour / base->price_per_hour,
+           nw_cell_percent(&cell, choice->efficiency));
+    if (waits > WAIT_WORTH_NAMING)
+        nw_say(say, ", %s of each step waits for the wire", nw_cell_percent(&cell, waits));
+    nw_say(say, "), so that %s %.2f× [%.2f, %.2f] as much",
+           isfinite(model->job.tokens) ? "the training costs" : "a token costs", choice->cost_ratio,
+           choice->cost_ratio_low, choice->cost_ratio_high);
 }
 
-static void say_measured(struct text *text, const struct nw_model *model,
-                         const struct nw_choice *base, const struct nw_choice *choice)
+static void say_cost(struct nw_say *say, const struct nw_model *model, const struct nw_choice *base,
+                     const struct nw_choice *choice)
+{
+    struct nw_cell less, more, currency;
+
+    if (isfinite(model->terms.price_per_node_hour) && isfinite(choice->cost))
+        nw_say(say, " (%s%s instead of %s)", nw_cell_money(&more, choice->cost),
+               nw_cell_currency(&currency, &model->terms), nw_cell_money(&less, base->cost));
+}
+
+static void say_worth(struct nw_say *say, const struct nw_model *model,
+                      const struct nw_choice *base, const struct nw_choice *choice)
 {
     const bool pays = choice->pays == NW_PAYS_YES;
+    const bool second = is_second(base, choice);
 
-    say_nodes(text, base, choice);
-    if (choice->pays == NW_PAYS_DEADLINE)
-        say(text, " %s the deadline: ",
-            base->node_count == 1 && choice->node_count == 2 ? "meets" : "meet");
-    else if (pays)
-        say(text, " %s: with %s, ", pay(base, choice), choice->strong.strategy->name);
+    if (pays)
+        nw_say(say, " %s: ", second ? "pays" : "pay");
     else
-        say(text, " %s not pay as it stands: with %s, ",
-            base->node_count == 1 && choice->node_count == 2 ? "does" : "do",
-            choice->strong.strategy->name);
-    say_reason(text, model, base, choice);
-    say(text, "; ");
-    say_certainty(text, pays ? choice->probability : 1 - choice->probability);
-    say(text, ".");
-    say_break_even(text, choice, pays);
+        nw_say(say, " %s not pay as it stands: ", second ? "does" : "do");
+    say_reason(say, model, base, choice);
+    say_cost(say, model, base, choice);
+    nw_say(say, " where %.2f× is the limit", 1 + model->terms.max_extra_cost);
+    say_certainty(say, nw_verdict_certainty(choice));
+    nw_say(say, ".");
+    say_wire(say, choice, pays);
+    say_length(say, model, choice);
 }
 
-static void say_unknown(struct text *text, const struct nw_model *model,
+static void say_deadline(struct nw_say *say, const struct nw_model *model,
+                         const struct nw_choice *base, const struct nw_choice *choice)
+{
+    struct nw_cell deadline, now, then;
+
+    nw_say(say, " %s the deadline of %s: all tokens take %s instead of %s; ",
+           is_second(base, choice) ? "meets" : "meet",
+           nw_cell_span(&deadline, model->terms.deadline_ns), nw_cell_span(&now, choice->time_ns),
+           nw_cell_span(&then, base->time_ns));
+    say_reason(say, model, base, choice);
+    say_cost(say, model, base, choice);
+    say_certainty(say, nw_verdict_certainty(choice));
+    nw_say(say, ".");
+}
+
+static void say_step(struct nw_say *say, const struct nw_model *model, const struct nw_choice *base,
+                     const struct nw_choice *choice)
+{
+    char limit[32];
+    struct nw_cell now, then;
+
+    nw_say(say, " %s steps within %s: %s instead of %s; ",
+           is_second(base, choice) ? "brings" : "bring",
+           nw_format_ns(limit, model->terms.max_step_ns),
+           nw_cell_part(&now, choice->strong.step_ns), nw_cell_part(&then, base->strong.step_ns));
+    say_reason(say, model, base, choice);
+    say_cost(say, model, base, choice);
+    nw_say(say, ".");
+}
+
+static void say_measured(struct nw_say *say, const struct nw_model *model,
+                         const struct nw_choice *base, const struct nw_choice *choice)
+{
+    say_nodes(say, base, choice);
+    if (choice->pays == NW_PAYS_DEADLINE)
+        say_deadline(say, model, base, choice);
+    else if (choice->pays == NW_PAYS_STEP)
+        say_step(say, model, base, choice);
+    else
+        say_worth(say, model, base, choice);
+}
+
+/* ---- without ------------------------------------------------------------------------------- */
+
+static void say_unknown(struct nw_say *say, const struct nw_model *model,
                         const struct nw_choice *base, const struct nw_choice *choice)
 {
     char at[32];
 
-    say_nodes(text, base, choice);
+    say_nodes(say, base, choice);
     if (choice->break_even == NW_BREAK_EVEN_AT)
-        say(text, " would pay from %s GB/s between nodes for %s with %s",
-            nw_format_gb_per_s(at, choice->break_even_busbw_bytes_per_s), model->job.net.name,
-            choice->break_even_strategy->name);
+        nw_say(say, " would pay from %s GB/s between nodes for %s with %s",
+               nw_format_gb_per_s(at, choice->break_even_busbw_bytes_per_s), model->job.net.name,
+               choice->break_even_strategy->name);
     else if (choice->break_even == NW_BREAK_EVEN_NEVER)
-        say(text, " would not pay for %s at any speed between nodes", model->job.net.name);
+        nw_say(say, " would not pay for %s at any speed between nodes", model->job.net.name);
+    else if (choice->break_even == NW_BREAK_EVEN_ALWAYS)
+        nw_say(say, " would pay for %s at any speed between nodes", model->job.net.name);
     else
-        say(text, " would pay for %s at any speed between nodes", model->job.net.name);
-    say(text, "; nothing between nodes was measured.");
+        nw_say(say, ": how fast %s runs there is not known", model->job.net.name);
+    nw_say(say, "; nothing between nodes was measured.");
 }
 
-static void say_memory(struct text *text, const struct nw_model *model,
+static void say_needs(struct nw_say *say, const struct nw_model *model,
+                      const struct nw_choice *choice)
+{
+    char least[32], card[32];
+
+    if (isfinite(choice->least_bytes) && model->platform.memory_bytes > 0)
+        nw_say(say, " (at least %s GiB per GPU, the card has %s)",
+               nw_format_sig(least, choice->least_bytes / GIB, 3),
+               nw_format_sig(card, (double)model->platform.memory_bytes / GIB, 3));
+}
+
+static void say_unfit(struct nw_say *say, const struct nw_model *model,
+                      const struct nw_decision *decision, const struct nw_choice *choice)
+{
+    nw_say(say, "%s does not fit on %d node%s, whatever the strategy", model->job.net.name,
+           choice->node_count, plural(choice->node_count));
+    if (decision->fitting_node_count > 0)
+        nw_say(say, "; %d node%s hold%s it", decision->fitting_node_count,
+               plural(decision->fitting_node_count), decision->fitting_node_count == 1 ? "s" : "");
+    else if (model->rank_count == 0)
+        nw_say(say, "; nor on any node count up to 4096");
+    say_needs(say, model, choice);
+    nw_say(say, ". A smaller --micro-batch or --recompute full needs less.");
+}
+
+static void say_memory(struct nw_say *say, const struct nw_model *model,
                        const struct nw_decision *decision, const struct nw_choice *choice)
 {
-    const int smaller = choice > decision->choices ? choice[-1].node_count : 0;
+    const struct nw_choice *smaller = choice > decision->choices ? choice - 1 : NULL;
+    struct nw_cell rate, cost, currency;
 
-    if (choice->pays == NW_PAYS_UNFIT) {
-        say(text, "%s does not fit on %d node%s, whatever the strategy", model->job.net.name,
-            choice->node_count, choice->node_count == 1 ? "" : "s");
-        if (decision->fitting_node_count > 0)
-            say(text, "; %d node%s hold it", decision->fitting_node_count,
-                decision->fitting_node_count == 1 ? "" : "s");
-        say(text, " (a smaller --micro-batch or --recompute full needs less).");
+    nw_say(say, "%d nodes are needed: %s does not fit on %d", choice->node_count,
+           model->job.net.name, smaller != NULL ? smaller->node_count : 0);
+    if (smaller != NULL)
+        say_needs(say, model, smaller);
+    if (!choice->predicted) {
+        nw_say(say, ". How fast it runs there is not known: nothing between nodes was measured.");
         return;
     }
-    say(text, "%d nodes are needed: %s does not fit on %d", choice->node_count, model->job.net.name,
-        smaller);
-    if (choice->predicted)
-        say(text, ", with %s it fits on %d", choice->strong.strategy->name, choice->node_count);
-    say(text, ".");
-    if (!choice->predicted)
-        say(text, " How fast it runs there is not known: nothing between nodes was measured.");
+    nw_say(say, "; with %s it does, at %s tokens/s", choice->strong.strategy->name,
+           nw_cell_count(&rate, choice->useful_tokens_per_s));
+    if (isfinite(model->terms.price_per_node_hour))
+        nw_say(say, " and %s%s for 10^9 tokens",
+               nw_cell_money(&cost, choice->cost_per_billion_tokens),
+               nw_cell_currency(&currency, &model->terms));
+    nw_say(say, ".");
+    if (decision->fitting_node_count > 0 && decision->fitting_node_count < choice->node_count)
+        nw_say(say, " %d would hold it too (--nodes).", decision->fitting_node_count);
 }
 
-static const struct nw_choice *base_of(const struct nw_decision *decision)
+static void say_batch(struct nw_say *say, const struct nw_model *model,
+                      const struct nw_choice *choice)
 {
-    for (size_t i = 0; i < decision->count; i++)
-        if (decision->choices[i].predicted)
-            return &decision->choices[i];
-    return NULL;
+    const double multiple = choice->reason_count > 0 ? choice->reasons[0].limit : NAN;
+
+    nw_say(say, "A global batch of %llu sequences cannot be dealt evenly to %d GPUs",
+           (unsigned long long)model->job.global_batch, choice->rank_count);
+    if (isfinite(multiple))
+        nw_say(say, "; choose a --global-batch that is a multiple of %.0f", multiple);
+    nw_say(say, ".");
+}
+
+static void say_alone(struct nw_say *say, const struct nw_model *model,
+                      const struct nw_choice *choice)
+{
+    struct nw_cell rate;
+
+    nw_say(say,
+           "%s runs on %d node%s at %s tokens/s; there is no other node count to hold it "
+           "against (--nodes 1,2).",
+           model->job.net.name, choice->node_count, plural(choice->node_count),
+           nw_cell_count(&rate, choice->useful_tokens_per_s));
 }
 
 const char *nw_report_sentence(char *to, size_t size, const struct nw_model *model,
                                const struct nw_decision *decision)
 {
     const struct nw_choice *choice = &decision->choices[decision->headline];
-    const struct nw_choice *base = base_of(decision);
-    struct text text = {.to = to, .size = size};
+    const struct nw_choice *base =
+        decision->base < decision->count ? &decision->choices[decision->base] : NULL;
+    struct nw_say say = {.to = to, .size = size};
 
     to[0] = '\0';
-    if (choice->pays == NW_PAYS_UNFIT || choice->pays == NW_PAYS_MEMORY)
-        say_memory(&text, model, decision, choice);
+    if (choice->pays == NW_PAYS_UNFIT)
+        say_unfit(&say, model, decision, choice);
+    else if (choice->pays == NW_PAYS_MEMORY)
+        say_memory(&say, model, decision, choice);
     else if (choice->pays == NW_PAYS_BATCH)
-        say(&text,
-            "A global batch of %llu sequences cannot be dealt evenly to %d GPUs; choose another "
-            "--global-batch.",
-            (unsigned long long)model->job.global_batch, choice->rank_count);
+        say_batch(&say, model, choice);
     else if (choice == base)
-        say(&text, "%s fits on %d node%s; there is no other node count to hold it against.",
-            model->job.net.name, choice->node_count, choice->node_count == 1 ? "" : "s");
+        say_alone(&say, model, choice);
     else if (choice->pays == NW_PAYS_UNKNOWN)
-        say_unknown(&text, model, base, choice);
+        say_unknown(&say, model, base, choice);
     else
-        say_measured(&text, model, base, choice);
+        say_measured(&say, model, base, choice);
     if ((decision->how & NW_COST_SIMULATED) != 0)
-        say(&text, " Made from simulated results: no statement about a machine.");
+        nw_say(&say, " Made from simulated results: no statement about a machine.");
     return to;
 }
 
 const char *nw_report_pays_rule(char *text, size_t size, const struct nw_model *model)
 {
+    const struct nw_terms *terms = &model->terms;
+
     snprintf(text, size,
-             "pays: a token costs at most %.0f %% more than on the fewest nodes (at equal prices: "
-             "%.0f %% scaling\n      efficiency), or the job does not fit on fewer, or fewer miss "
-             "--deadline",
-             100 * model->terms.max_extra_cost, 100 / (1 + model->terms.max_extra_cost));
+             "pays: %s at most %.0f %% more than on the fewest nodes (at equal prices: %.0f %% "
+             "scaling\n      efficiency), or the job does not fit on fewer%s%s",
+             isfinite(model->job.tokens) ? "the training costs" : "a token costs",
+             100 * terms->max_extra_cost, 100 / (1 + terms->max_extra_cost),
+             isfinite(terms->deadline_ns) ? ", or fewer miss --deadline" : "",
+             isfinite(terms->max_step_ns) ? ", or fewer exceed --max-step" : "");
     return text;
 }
 

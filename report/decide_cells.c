@@ -1,0 +1,74 @@
+/* Cells and words of the decision. */
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "report/decide_text_parts.h"
+
+#define DAY_NS 86400e9
+
+void nw_say(struct nw_say *say, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    const int written =
+        vsnprintf(say->to + say->length, say->size - say->length, format, arguments);
+
+    va_end(arguments);
+    if (written > 0)
+        say->length += (size_t)written;
+    if (say->length >= say->size)
+        say->length = say->size - 1; /* cut */
+}
+
+const char *nw_cell_span(struct nw_cell *cell, double ns)
+{
+    char text[32];
+
+    if (ns >= 2 * DAY_NS && isfinite(ns))
+        snprintf(cell->text, sizeof cell->text, "%s days", nw_format_sig(text, ns / DAY_NS, 3));
+    else
+        snprintf(cell->text, sizeof cell->text, "%s", isfinite(ns) ? nw_format_ns(text, ns) : "–");
+    return cell->text;
+}
+
+const char *nw_cell_money(struct nw_cell *cell, double amount)
+{
+    char text[32];
+
+    if (amount >= 1e3 && amount < 1e6)
+        snprintf(cell->text, sizeof cell->text, "%.0f", amount);
+    else if (amount >= 1e6)
+        snprintf(cell->text, sizeof cell->text, "%s", nw_format_count(text, amount));
+    else
+        snprintf(cell->text, sizeof cell->text, "%s", nw_format_sig(text, amount, 3));
+    return cell->text;
+}
+
+const char *nw_cell_certainty(struct nw_cell *cell, double probability)
+{
+    return probability > 0.99 ? "> 99 %" : nw_cell_percent(cell, probability);
+}
+
+const char *nw_cell_currency(struct nw_cell *cell, const struct nw_terms *terms)
+{
+    snprintf(cell->text, sizeof cell->text, "%s%.40s", terms->currency[0] != '\0' ? " " : "",
+             terms->currency);
+    return cell->text;
+}
+
+double nw_verdict_certainty(const struct nw_choice *choice)
+{
+    switch (choice->pays) {
+    case NW_PAYS_YES:
+        return choice->probability;
+    case NW_PAYS_NO:
+        return 1 - choice->probability;
+    case NW_PAYS_DEADLINE:
+        return choice->in_time_probability;
+    default:
+        return NAN;
+    }
+}
