@@ -1,4 +1,5 @@
 /* nodeworth list: everything that can be named on the command line. */
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -17,6 +18,8 @@
 struct row {
     const char *name;
     char about[256];
+    double value;     /* NAN: is none */
+    const char *unit; /* of it; NULL */
 };
 
 /* One list: fills row `index`; false past the last. */
@@ -177,6 +180,29 @@ static bool optimizer(size_t index, struct row *row)
     return true;
 }
 
+static bool framework(size_t index, struct row *row)
+{
+    if (index >= nw_profile_count)
+        return false;
+    say(row, nw_profiles[index].name, nw_profiles[index].title);
+    row->value = nw_profiles[index].time_factor;
+    row->unit = "of the roofline's time";
+    return true;
+}
+
+static bool constant(size_t index, struct row *row)
+{
+    if (index >= NW_CONSTANT_COUNT)
+        return false;
+    const struct nw_constant_row *from = &nw_constants[index];
+
+    row->name = from->key;
+    snprintf(row->about, sizeof row->about, "%g %s: %s", from->value, from->unit, from->text);
+    row->value = from->value;
+    row->unit = from->unit;
+    return true;
+}
+
 static bool importer(size_t index, struct row *row)
 {
     if (nw_importers[index].name == NULL)
@@ -219,6 +245,8 @@ static const struct list lists[] = {
     {"strategies", "Training strategies (--strategy)", strategy},
     {"precisions", "Precisions (--precision)", precision},
     {"optimizers", "Optimizers (--optimizer)", optimizer},
+    {"frameworks", "Frameworks (--framework)", framework},
+    {"constants", "Assumed constants (--assume)", constant},
     {"importers", "Logs that import reads", importer},
     {"formats", "Files of a machine that topo --from reads", format},
     {"facts", "Facts of a machine and its devices in a topology's JSON", fact},
@@ -245,7 +273,7 @@ static nw_rc print_list(const struct list *list, bool titled)
 static nw_rc add_json(const struct list *list, json_t *root)
 {
     json_t *rows = json_array();
-    struct row row;
+    struct row row = {.value = NAN};
 
     NW_TRY(nw_json_set_new(root, list->name, rows));
     for (size_t i = 0; list->row(i, &row); i++) {
@@ -255,6 +283,9 @@ static nw_rc add_json(const struct list *list, json_t *root)
             return nw_fail(NW_ENOMEM, "no memory for the list of %s", list->name);
         if (row.about[0] != '\0')
             NW_TRY(nw_json_set_text(item, "about", row.about));
+        NW_TRY(nw_json_set_real(item, "value", row.value));
+        NW_TRY(nw_json_set_text(item, "unit", row.unit));
+        row = (struct row){.value = NAN};
     }
     return NW_OK;
 }

@@ -156,14 +156,14 @@ def machine(row, job):
         request["gpu-memory"] = f"{memory.group(1)}GiB"
     link = row["intra_link"].lower()
     if per_node > 1:
-        if "pcie" in link and "nvlink" not in link or "no_nv" in link:
+        if "pcie" in link and not re.search(r"(?<!no )nvlink", link) or "no_nv" in link:
             request["link"] = "pcie"
         elif "nvl" in link or "nvswitch" in link or SXM.search(gpu):
             request["link"] = "nvlink"
     if nodes > 1:
         rate, count = nics(row, gpu, per_node, job)
         request["nic-gbps"] = rate
-        request["nic-count"] = count
+        request["nic-count"] = min(count, 64)
     return gpus
 
 
@@ -171,24 +171,27 @@ def machine(row, job):
 
 # words of framework, strategy and notes → profiles, the first that the program has. Compiled code is told apart by a second table.
 FRAMEWORKS = [(re.compile(pattern), names) for pattern, names in (
-    (r"megatron-llama.*no overlap", ("megatron-lm", "megatron")),
-    (r"megatron-llama|overlappeddistributedoptimizer", ("megatron-core", "megatron")),
-    (r"megatron[- ]?deepspeed|megatron.*\+ ?deepspeed|deepspeed.*megatron", ("megatron-deepspeed", "megatron-lm", "deepspeed")),
-    (r"megatron-?core|mcore|megatron-bridge|nemo|flagscale|transformer ?engine|\bte\b.*megatron|megatron.*\bte\b|distributed optimizer overlap", ("megatron-core", "megatron")),
-    (r"megatron|pai-?megatron", ("megatron-lm", "megatron")),
-    (r"nemo automodel", ("pytorch",)),
-    (r"composer|llm-foundry|mosaic", ("composer", "pytorch-fsdp", "pytorch")),
-    (r"torchtitan", ("torchtitan", "pytorch-fsdp", "pytorch")),
-    (r"lit-?gpt|lightning", ("litgpt", "lightning", "pytorch")),
-    (r"axolotl|unsloth|llama-?factory|liger|\bhf\b|hugging|trainer|\btrl\b|peft|accelerate|transformers|swift|xtuner", ("hf", "hf-trainer", "pytorch")),
-    (r"deepspeed|zero-?\d|colossal", ("deepspeed",)),
-    (r"jax|paxml|maxtext|flax|t5x|levanter|\bxla\b|tensorflow", ("jax", "megatron-core", "megatron")),
-    (r"paddle", ("paddle", "megatron-lm", "megatron")),
-    (r"llm\.c|llm\.q|c\+\+/cuda|\bcuda \d|tinygrad", ("cuda", "llm.c", "c", "megatron-core", "megatron")),
+    (r"fsdp2? ?\+ ?te\b|automodel", ("pytorch",)),
+    (r"megatron-llama.*no overlap", ("megatron-legacy", "megatron")),
+    (r"megatron-llama|overlappeddistributedoptimizer", ("megatron",)),
+    (r"megatron[- ]?deepspeed|megatron.*\+ ?deepspeed|deepspeed.*megatron", ("megatron-deepspeed", "deepspeed")),
+    (r"nemo", ("nemo", "megatron")),
+    (r"megatron-?core|mcore|megatron-bridge|flagscale|transformer ?engine|\bte\b.*megatron|megatron.*\bte\b", ("megatron",)),
+    (r"megatron", ("megatron-legacy", "megatron")),
+    (r"composer|llm-foundry|mosaic", ("composer", "pytorch")),
+    (r"torchtitan", ("torchtitan", "pytorch")),
+    (r"lit-?gpt|lightning", ("litgpt", "pytorch")),
+    (r"axolotl|unsloth|llama-?factory|liger|\bhf\b|hugging|trainer|\btrl\b|peft|accelerate|transformers|swift|xtuner", ("hf", "pytorch")),
+    (r"colossal", ("colossalai", "deepspeed")),
+    (r"deepspeed|zero-?\d", ("deepspeed",)),
+    (r"jax|paxml|maxtext|flax|t5x|levanter|\bxla\b|tensorflow", ("jax", "megatron")),
+    (r"paddle", ("paddle", "megatron-legacy")),
+    (r"llm\.c|llm\.q|c\+\+/cuda|\bcuda \d|tinygrad", ("llmc", "megatron")),
     (r"internevo|internlm", ("internevo", "pytorch")),
-    (r"oneflow|libai", ("oneflow", "pytorch")),
-    (r"flashattention training|flash-attention", ("flash-attention", "pytorch-compile", "pytorch")),
-    (r"\bdle\b|deeplearningexamples|deep learning examples|apex|nvidia release|nvidia pytorch|\bngc\b|mxnet|mindspore|distributed lamb", ("dle", "apex", "nvidia-examples", "pytorch")),
+    (r"oneflow|libai", ("oneflow", "apex", "pytorch")),
+    (r"^mxnet|horovod", ("mxnet", "apex")),
+    (r"flashattention training|flash-attention", ("pytorch-compile", "pytorch")),
+    (r"\bdle\b|deeplearningexamples|deep learning examples|apex|nvidia release|nvidia pytorch|\bngc\b|mxnet|mindspore|distributed lamb", ("apex", "pytorch")),
     (r"torchtune|torch|ddp|fsdp", ("pytorch",)),
 )]
 COMPILED = re.compile(r"torch\.?compile|thunder|inductor|nvfuser")
@@ -206,9 +209,6 @@ def find_profile(row, accepted, job):
             # DeepSpeed under the Trainer: DeepSpeed moves the data
             if names[0] == "hf" and ("deepspeed" in words or "zero" in row["strategy"].lower()):
                 names = ("hf-deepspeed", "deepspeed")
-            # NeMo's recipes for PyTorch's own FSDP2
-            if names[0] == "megatron-core" and "fsdp2" in words:
-                names = ("torchtitan", "pytorch")
             if COMPILED.search(words + " " + row["notes"].lower()) and "eager" not in words:
                 compiled = tuple(f"{name}-compile" for name in names)
                 if accepted.pick("frameworks", compiled):
@@ -400,9 +400,13 @@ def spread(row, job, gpus, accepted):
         raise Unknown(f"strategy that the model does not have: {names[0]}")
     if strategy == "ddp" and re.search(r"distributed|sharded", row["optimizer"].lower()):
         strategy = "zero1"
+    if strategy == "zero1" and job.profile in ("megatron", "nemo", "megatron-legacy"):
+        strategy = accepted.pick("strategies", ("distopt", "zero1"))
+    if strategy == "ddp" and gpus == 1:
+        strategy = accepted.pick("strategies", ("none", "ddp"))
     # NeMo's and MLPerf's LoRA run over Megatron's distributed optimizer
-    if strategy == "ddp" and job.profile.startswith("megatron-core") and "lora" in text:
-        strategy = "zero1"
+    if strategy == "ddp" and job.profile in ("megatron", "nemo") and "lora" in text:
+        strategy = accepted.pick("strategies", ("distopt", "zero1"))
     if text == "" and gpus > 1:
         job.assumed.append("strategy")
     request["strategy"] = strategy
@@ -538,7 +542,9 @@ def policy(row, job):
 def model_options(job):
     shape, request = job.shape, job.request
     if not shape.transformer:
-        request.update({"parameters": shape.parameter_count, "flops-per-sample": shape.flops_per_sample})
+        request.update({"parameters": shape.parameter_count, "flops-per-sample": shape.flops_per_sample / 3})  # the forward pass
+        if shape.activations:
+            request["activations-per-sample"] = shape.activations
         return
     request.update({"layers": shape.layers, "hidden": shape.hidden, "heads": shape.heads, "kv-heads": shape.kv_heads,
                     "head-size": shape.head_size, "ffn": shape.ffn, "vocab": shape.vocab,

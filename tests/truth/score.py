@@ -121,20 +121,22 @@ class Board:
     # ---- ratio -------------------------------------------------------------------------------------
 
     def find_pairs(self, pairs):
-        """[(pair, anchor, target)], [(pair, why not)] by the columns that name the rows; of several candidates those that agree in everything
-        but GPUs and whose measured ratio is the pair's."""
+        """[(pair, anchor, target)], [(pair, why not)] by the columns that name the rows (the pairs' names may be cut short); of several
+        candidates those that agree in everything but GPUs and whose measured ratio is the pair's."""
         index = defaultdict(list)
         for r in self.results:
             if r.job.measured_s:
-                row = r.job.row
-                index[row["source"], row["model"], row["gpu"], row["strategy"], row["precision"], row["gpus"]].append(r)
+                index[r.job.row["model"], r.job.row["gpus"]].append(r)
+
+        def named(pair, count):
+            return [r for r in index[pair["model"], pair[count]]
+                    if all(r.job.row[name].startswith(pair[name]) for name in ("source", "gpu", "strategy", "precision"))]
         found, missing = [], []
         for pair in pairs:
-            key = (pair["source"], pair["model"], pair["gpu"], pair["strategy"], pair["precision"])
             want = math.log(float(pair["measured_step_ratio"]))
             best = None
-            for a in index[key + (pair["gpus_anchor"],)]:
-                for t in index[key + (pair["gpus_target"],)]:
+            for a in named(pair, "gpus_anchor"):
+                for t in named(pair, "gpus_target"):
                     ratio = math.log(measured_ratio(a, t))
                     rank = (abs(ratio - want) > 0.003, differences(a, t), abs(ratio - want))
                     if best is None or rank < best[0]:

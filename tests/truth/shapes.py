@@ -31,6 +31,7 @@ class Shape:
     expert_ffn: int = 0
     positions: int = 0  # learned
     flops_per_sample: float = 0  # of no transformer: forward and backward
+    activations: float = 0  # elements kept of a sample
     parameter_count: float = 0
     extra: dict = field(default_factory=dict)
 
@@ -214,8 +215,9 @@ PUBLIC = [
     (r"gpt ?3 ?20b", gpt(44, 6144, 48, 51200)),
     (r"gpt ?3? ?175b", gpt(96, 12288, 96, 51200)),
     (r"(mt ?nlg|turing( nlg)?|gpt) ?530b", gpt(105, 20480, 128, 51200)),
-    # parameters + FLOPs of a sample: He et al. 2015, 4.1·10^9 multiply-adds at 224 × 224, three passes
-    (r"resnet ?50", dict(parameter_count=25.557e6, flops_per_sample=3 * 2 * 4.09e9)),
+    # parameters + FLOPs of a sample: He et al. 2015, 4.1·10^9 multiply-adds at 224 × 224, three passes; kept: the outputs of
+    # convolutions (11.1·10^6 elements) and of their normalisations
+    (r"resnet ?50", dict(parameter_count=25.557e6, flops_per_sample=3 * 2 * 4.09e9, activations=22.2e6)),
     (r"vit ?(large|l) ?/?16", dict(parameter_count=304.3e6, flops_per_sample=3 * 2 * 61.6e9)),
     (r"vit ?(base|b) ?/?16", dict(parameter_count=86.6e6, flops_per_sample=3 * 2 * 17.6e9)),
 ]

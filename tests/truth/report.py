@@ -1,0 +1,254 @@
+"""What ci/validate does and prints. See README.md for the rules."""
+
+import argparse
+import csv
+import math
+import os
+import sys
+import time
+from collections import Counter, defaultdict
+
+import rows as rows_of
+from run import ROOT, Program
+from score import Board, gpu_class, is_hard, predicted_ratio, summary, work
+from shapes import Unknown
+from stats import Summary, percent, weights_of
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def default_file(name):
+    """../shared/data beside a checkout of this project, else the copy in published/."""
+    for path in (os.path.join(ROOT, "..", "shared", "data", name), os.path.join(HERE, "published", name),
+                 os.path.join(HERE, "published", name + ".gz")):
+        if os.path.exists(path):
+            return os.path.normpath(path)
+    return None
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="ci/validate", description="How right the model is against published measurements.")
+    parser.add_argument("--rows", action="append", metavar="FILE", help="published steps (CSV, may be gzipped; repeatable)")
+    parser.add_argument("--pairs", metavar="FILE", help="pairs of rows that differ in GPU count")
+    parser.add_argument("--curves", metavar="FILE", help="measured collectives: also how well those never measured are told from them")
+    parser.add_argument("--residuals", metavar="FILE", help="one line a row: predicted, measured and what they can be grouped by (TSV)")
+    parser.add_argument("--only", action="append", metavar="WORD", help="sources with this word (repeatable)")
+    parser.add_argument("--assume", action="append", default=[], metavar="KEY=VALUE", help="another value of an assumed constant")
+    parser.add_argument("--quick", action="store_true", help="constants as shipped only, no refits, no sensitivity")
+    parser.add_argument("--program", metavar="FILE", help="the program (build/nodeworth)")
+    parser.add_argument("--write", metavar="FILE", help="write the accuracy page there (docs/accuracy.md; with default files only)")
+    return parser.parse_args(arguments)
+
+
+def read_jobs(table, accepted, only):
+    jobs, unread = [], []
+    for row in table:
+        if only and not any(word.lower() in row["source"].lower() for word in only):
+            continue
+        try:
+            jobs.append(rows_of.read(row, accepted))
+        except Unknown as reason:
+            unread.append((row, str(reason)))
+    return jobs, unread
+
+
+def read_pairs(path, only):
+    if not path:
+        return []
+    with open(path, encoding="utf-8", errors="replace", newline="") as file:
+        pairs = [{name: (text or "").strip() for name, text in row.items() if name} for row in csv.DictReader(file)]
+    good = []
+    for pair in pairs:
+        try:
+            if float(pair["measured_step_ratio"]) > 0 and (not only or any(word.lower() in pair["source"].lower() for word in only)):
+                float(pair["dp_comm_over_anchor_step"] or 0)
+                good.append(pair)
+        except (KeyError, ValueError, TypeError):
+            continue
+    return good
+
+
+# ---- residuals ------------------------------------------------------------------------------------
+
+def short(text, length=60):
+    return " ".join(str(text).split())[:length]
+
+
+PARTS = ("compute_ns", "exposed_communication_ns", "hidden_communication_ns", "optimizer_ns", "bubble_ns", "offload_ns", "jitter_ns")
+
+
+def write_residuals(path, board, unread):
+    names = ("id source family model gpu class framework profile strategy precision hidden seq gpus nodes tp pp cp micro global accumulation recompute attention metric "
+             "measured predicted ratio low high scored reason assumed from").split() + [part[:-3] + "_ms" for part in PARTS]
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\t".join(names) + "\n")
+        for r in board.results:
+            job, q = r.job, r.job.request
+            memory = job.metric == "peak_mem_gib"
+            measured = job.memory_gib if memory else job.measured_s
+            predicted = (r.memory() if memory else r.predicted_s) if r.good else math.nan
+            dp = q["ranks"] // (q.get("tp", 1) * q.get("pp", 1) * q.get("cp", 1))
+            values = [job.row["id"], job.source, job.family, job.row["model"], job.gpu, gpu_class(job.gpu), job.row["framework"], job.profile, q["strategy"], q["precision"],
+                      job.shape.hidden, q.get("seq", ""), q["ranks"], q["nodes"], q.get("tp", 1), q.get("pp", 1), q.get("cp", 1), q["micro-batch"], q["global-batch"],
+                      q["global-batch"] // (dp * q["micro-batch"]), q["recompute"], q["attention"], job.metric,
+                      f"{measured:.6g}", f"{predicted:.6g}", f"{predicted / measured:.4f}", f"{r.low:.6g}", f"{r.high:.6g}",
+                      "no" if job.skip or not r.good else "yes", short(r.error or job.skip), ",".join(job.assumed), ",".join(r.answer.get("communication_from") or [])]
+            values += [f"{r.answer[part] / 1e6:.4g}" if isinstance(r.answer.get(part), (int, float)) else "" for part in PARTS]
+            file.write("\t".join(short(value, 90) for value in values) + "\n")
+        for row, reason in unread:
+            values = dict(id=row["id"], source=row["source"], family=rows_of.family(row["source"]), model=row["model"], framework=row["framework"], strategy=row["strategy"],
+                          metric=row["metric"], measured=row["value"], scored="no", reason=reason)
+            file.write("\t".join(short(values.get(name, ""), 90) for name in names) + "\n")
+
+
+# ---- tables ---------------------------------------------------------------------------------------
+
+class Page:
+    """Text that is printed and, as Markdown, kept for docs/accuracy.md."""
+
+    def __init__(self):
+        self.lines = []
+
+    def say(self, text=""):
+        print(text)
+        self.lines.append(text)
+
+    def title(self, text):
+        self.say()
+        self.say(f"## {text}")
+        self.say()
+
+    def table(self, heads, items):
+        """Rows of texts; a Markdown table that reads as text."""
+        widths = [max(len(str(item[i])) for item in [heads] + items) for i in range(len(heads))]
+        for number, item in enumerate([heads] + items):
+            self.say("| " + " | ".join(str(cell).ljust(width) if i == 0 else str(cell).rjust(width) for i, (cell, width) in enumerate(zip(item, widths))) + " |")
+            if number == 0:
+                self.say("|" + "|".join("-" * (width + 2) if i == 0 else "-" * (width + 1) + ":" for i, width in enumerate(widths)) + "|")
+
+
+def cells(s):
+    if not s.rows:
+        return ["0", "-", "-", "-", "-", "-"]
+    return [str(s.rows), percent(s.median), percent(s.p90), percent(s.within, 0), percent(s.bias, sign=True), percent(s.coverage, 0)]
+
+
+HEADS = ["rows", "median", "p90", "within 10 %", "bias", "in interval"]
+
+
+def grouped(items, name):
+    groups = defaultdict(list)
+    for item in items:
+        groups[name(item[0])].append(item)
+    return sorted(groups.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+
+
+def by(page, items, name, title, most=100):
+    page.table([title] + HEADS, [[short(key, 44)] + cells(summary(members)) for key, members in grouped(items, name)[:most]])
+    page.say()
+
+
+def count_table(page, table, jobs, unread, board):
+    failed = [r for r in board.results if not r.good]
+    skipped = Counter(r.job.skip for r in board.results if r.good and r.job.skip)
+    page.say(f"{len(table)} rows: {len(board.results) - len(failed)} predicted, {len(unread) + len(failed)} not predictable, "
+             f"{sum(skipped.values())} of the predicted run but not scored.")
+    page.title("Not predictable")
+    reasons = Counter(reason for _, reason in unread) + Counter("program: " + short(r.error, 100) for r in failed)
+    page.table(["reason", "rows"], [[reason, str(n)] for reason, n in reasons.most_common(40)])
+    page.title("Run but not scored")
+    page.table(["reason", "rows"], [[reason, str(n)] for reason, n in skipped.most_common()])
+    page.title("Taken by default, because the row leaves it open")
+    assumed = Counter(word for r in board.results for word in set(r.job.assumed))
+    page.table(["what", "rows"], [[word, str(n)] for word, n in assumed.most_common()])
+
+
+def ratio_items(found, predicted=None):
+    """[(target result, error, None)] of pairs, with the pair."""
+    out = []
+    for pair, anchor, target in found:
+        ratio = predicted_ratio(anchor, target, predicted)
+        out.append((pair, target, ratio / float(pair["measured_step_ratio"]) - 1))
+    return out
+
+
+def ratio_line(items):
+    every = Summary([e for _, _, e in items])
+    hard = Summary([e for p, _, e in items if is_hard(p)])
+    trivial = Summary([1 / float(p["measured_step_ratio"]) - 1 for p, _, _ in items])
+    trivial_hard = Summary([1 / float(p["measured_step_ratio"]) - 1 for p, _, _ in items if is_hard(p)])
+    return (f"{every.text('pairs')}; hard pairs: {hard.text('pairs')}; \"no slow-down\" would be median {percent(trivial.median)}, within 10 % {percent(trivial.within, 0)} "
+            f"(hard {percent(trivial_hard.median)}, {percent(trivial_hard.within, 0)})")
+
+
+def memory_items(board):
+    return [(r, r.memory() / r.job.memory_gib - 1, None) for r in board.results if r.good and r.job.memory_gib and not r.job.skip and r.memory() == r.memory()]
+
+
+def main(arguments):
+    options = parse(arguments)
+    started = time.time()
+    paths = options.rows or [path for path in (default_file("published_steps.csv"), default_file("published_steps_vtrain_single.csv")) if path]
+    table = unique(rows_of.load(paths))
+    program = Program(options.program)
+    accepted = program.accepted()
+    jobs, unread = read_jobs(table, accepted, options.only)
+    assume = dict(text.split("=", 1) for text in options.assume)
+    board = Board(jobs, program, {name: float(value) for name, value in assume.items()})
+    if options.residuals:
+        write_residuals(options.residuals, board, unread)
+    shipped = {item["name"]: item["value"] for item in program.list("frameworks") if isinstance(item, dict) and "value" in item}
+    page = Page()
+    count_table(page, table, jobs, unread, board)
+    pairs = read_pairs(options.pairs or default_file("scaling_pairs.csv"), options.only)
+    found, missing = board.find_pairs(pairs)
+    ratio = ratio_items(found)
+    anchored = board.anchored()
+    wide = board.anchored(least_hidden=4096)
+    specs = board.specifications(True, shipped)
+    plain = board.specifications(False)
+    memory = memory_items(board)
+    page.title("Ratio: pairs of runs that differ in GPU count")
+    if missing:
+        page.table(["pairs not scored", "count"], [[reason, str(n)] for reason, n in Counter(why for _, why in missing).most_common()])
+        page.say()
+    page.table(["source"] + HEADS, [[short(key, 44)] + cells(Summary([i[2] for i in members])) for key, members in
+                                    grouped([(t, p, e) for p, t, e in ratio], lambda r: r.job.source)])
+    page.title("Anchored: by source")
+    by(page, anchored, lambda r: r.job.source, "source")
+    page.title("Specifications only: by source, held out")
+    by(page, specs, lambda r: r.job.source, "source")
+    by(page, specs, lambda r: gpu_class(r.job.gpu), "GPU")
+    by(page, specs, lambda r: r.job.profile, "framework profile")
+    by(page, specs, lambda r: r.job.request["precision"], "precision")
+    page.title("Specifications only: as shipped")
+    by(page, plain, lambda r: r.job.source, "source")
+    by(page, plain, lambda r: r.job.profile + " " + gpu_class(r.job.gpu), "profile and GPU")
+    page.title("Memory")
+    by(page, memory, lambda r: r.job.source, "source")
+    page.say()
+    page.say(f"{time.time() - started:.0f} s")
+    page.say()
+    stated = [item for item in memory if item[0].job.policy_stated]
+    open_ = [item for item in memory if not item[0].job.policy_stated]
+    page.say(f"as shipped specifications: {summary(plain).text()}")
+    page.say(f"total ratio: {ratio_line(ratio)}")
+    page.say(f"total anchored: {summary([(r, e) for r, e, _ in anchored]).text()}; hidden >= 4096: {summary([(r, e) for r, e, _ in wide]).text()}; "
+             f"by the median of the others: {summary([(r, e) for r, _, e in anchored]).text()}, hidden >= 4096: {summary([(r, e) for r, _, e in wide]).text()}")
+    page.say(f"total specifications: {summary(specs).text()}")
+    page.say(f"total memory: policy stated: {summary(stated).text()}; not stated: {summary(open_).text()}")
+    return 0
+
+
+def unique(table):
+    """A row that is in two files (a sample of another) counts once, by its configuration and value."""
+    seen, out = set(), []
+    for row in table:
+        key = tuple(value for name, value in sorted(row.items()) if name not in ("id", "notes", "url_or_repo_path"))
+        if key not in seen:
+            seen.add(key)
+            out.append(row)
+    return out
+
+
+__all__ = ["main", "work", "weights_of", "sys"]
