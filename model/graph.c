@@ -10,9 +10,8 @@ int32_t nw_graph_add(struct nw_graph *graph, const struct nw_event *event)
         return 0;
     if (graph->count == graph->capacity) {
         const int32_t capacity = graph->capacity > 0 ? 2 * graph->capacity : 512;
-        struct nw_event *events = capacity > 1 << 22
-                                      ? NULL
-                                      : realloc(graph->events, (size_t)capacity * sizeof *events);
+        struct nw_event *events =
+            capacity > 1 << 22 ? NULL : realloc(graph->events, (size_t)capacity * sizeof *events);
 
         if (events == NULL) {
             graph->failed = true;

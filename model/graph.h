@@ -75,8 +75,8 @@ void nw_graph_free(struct nw_graph *graph);
 
 /* One timing of the same events. */
 struct nw_timing {
-    double compute_scale;               /* × computation; 1 */
-    double curve_end;                   /* -1 low, 0 likely, 1 high end of communication */
+    double compute_scale;                /* × computation; 1 */
+    double curve_end;                    /* -1 low, 0 likely, 1 high end of communication */
     nw_overlap overlap[NW_STREAM_COUNT]; /* SERIAL: on the computation's stream */
 };
 

@@ -1,9 +1,9 @@
 /* Degrees of parallelism and how their groups lie on the nodes. */
 #include "model/layout.h"
 
-#include "model/model.h"
-
 #include <stddef.h>
+
+#include "model/model.h"
 
 static int at_least_one(int count)
 {

@@ -223,8 +223,8 @@ static nw_assumed assumptions_of(const struct nw_build *build, const struct nw_s
     const bool fused = build->profile->gradients == NW_OVERLAP_FUSED ||
                        build->profile->weights == NW_OVERLAP_FUSED ||
                        build->profile->tensor == NW_OVERLAP_FUSED;
-    nw_assumed assumed = rate_assumptions(&build->platform->rate) |
-                         cost_assumptions(build->platform, step->how);
+    nw_assumed assumed =
+        rate_assumptions(&build->platform->rate) | cost_assumptions(build->platform, step->how);
 
     if (step->hidden_ns > 0 && !isfinite(build->scenario->overlap_loss))
         assumed |= NW_ASSUMES(OVERLAP_LOSS_ERROR) |

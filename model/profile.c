@@ -17,9 +17,8 @@
 /* Buckets of max(40·10^6, 10^6 × ranks) elements. */
 #define MEGATRON_PARTS                                                                             \
     .ddp_first_bucket_bytes = 40e6 * 4, .ddp_bucket_bytes = 40e6 * 4,                              \
-    .reduce_bucket_elements = 4e7, .gather_bucket_elements = 4e7,                                  \
-    .bucket_elements_per_rank = 1e6, .prefetch_elements = INFINITY, .gradient_bytes = 4,           \
-    .reduce_bytes = 4
+    .reduce_bucket_elements = 4e7, .gather_bucket_elements = 4e7, .bucket_elements_per_rank = 1e6, \
+    .prefetch_elements = INFINITY, .gradient_bytes = 4, .reduce_bytes = 4
 
 const struct nw_profile nw_profiles[] = {
     {
@@ -134,7 +133,7 @@ const struct nw_profile nw_profiles[] = {
                   "overlap_grad_reduce, overlap_param_gather",
     },
     {
-        .name = "megatron-legacy",
+        .name = "megatron-lm",
         .title = "Megatron-LM, gradients reduced after the backward pass",
         .prefetch_elements = INFINITY,
         .gradients = NW_OVERLAP_SERIAL,
@@ -237,7 +236,7 @@ const struct nw_profile nw_profiles[] = {
         .source = "GeminiPlugin: chunks found by search_range_m, no prefetch by default",
     },
     {
-        .name = "llmc",
+        .name = "llm.c",
         .title = "llm.c, LLM.Q (fused C and CUDA)",
         .prefetch_elements = INFINITY,
         .gradients = NW_OVERLAP_STREAM,
@@ -271,8 +270,23 @@ const struct nw_profile nw_profiles[] = {
     },
 };
 const size_t nw_profile_count = sizeof nw_profiles / sizeof nw_profiles[0];
-const char *const nw_profile_names[] = {
-    "pytorch",    "pytorch-compile", "hf",        "torchtitan",      "torchtitan-compile",
-    "composer",   "litgpt",          "deepspeed", "megatron",        "nemo",
-    "megatron-legacy", "megatron-deepspeed", "apex", "jax",          "paddle",
-    "internevo",  "colossalai",      "llmc",      "mxnet",           NULL};
+const char *const nw_profile_names[] = {"pytorch",
+                                        "pytorch-compile",
+                                        "hf",
+                                        "torchtitan",
+                                        "torchtitan-compile",
+                                        "composer",
+                                        "litgpt",
+                                        "deepspeed",
+                                        "megatron",
+                                        "nemo",
+                                        "megatron-lm",
+                                        "megatron-deepspeed",
+                                        "apex",
+                                        "jax",
+                                        "paddle",
+                                        "internevo",
+                                        "colossalai",
+                                        "llm.c",
+                                        "mxnet",
+                                        NULL};

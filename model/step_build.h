@@ -31,7 +31,7 @@ typedef enum { NW_UNIT_EMBEDDING, NW_UNIT_PLAIN, NW_UNIT_EXPERTS, NW_UNIT_HEAD }
 
 /* One unit of the net on one rank, one micro-batch. */
 struct nw_unit {
-    double forward_ns, backward_ns; /* backward with what is recomputed */
+    double forward_ns, backward_ns;                     /* backward with what is recomputed */
     double attention_forward_ns, attention_backward_ns; /* of which; what CP's ring hides behind */
     struct nw_unit_time time;
     double gathered_elements;  /* weights of the data-parallel group, after TP and EP */
@@ -53,10 +53,10 @@ struct nw_chunk { /* a run of layers of one stage */
     bool embedding, head;
 };
 
-struct nw_stage { /* what has been issued so far */
+struct nw_stage {     /* what has been issued so far */
     int32_t computed; /* last computation, as nw_event.after counts; the same below */
     int32_t waits[NW_EVENT_WAITS];
-    int wait_count; /* what the next computation waits for */
+    int wait_count;                   /* what the next computation waits for */
     int32_t reduced, reduced_replica; /* last messages of gradients */
     int32_t before_last;              /* last computation before the last backward pass */
     struct nw_bucket {

@@ -36,13 +36,18 @@ static void put_reduction(struct nw_build *build, int stage, double elements, bo
     const double bytes = strategy->quantised ? 0.5 : wire_bytes(build);
     const bool cut = strategy->gradients_sharded || strategy->optimizer_sharded;
     struct nw_message message = {
-        .collective = strategy->quantised ? "alltoall" : cut ? "reduce_scatter" : "all_reduce",
+        .collective = strategy->quantised ? "alltoall"
+                      : cut               ? "reduce_scatter"
+                                          : "all_reduce",
         .bytes = elements * bytes,
         .times = 1,
-        .group = experts ? NW_GROUP_EXPERT : cut ? NW_GROUP_SHARD : NW_GROUP_DP,
-        .stream = strategy->gathers == NW_GATHERS_UNITS || strategy->gathers == NW_GATHERS_UNITS_ONCE
-                      ? NW_STREAM_WEIGHTS
-                      : NW_STREAM_GRADIENTS,
+        .group = experts ? NW_GROUP_EXPERT
+                 : cut   ? NW_GROUP_SHARD
+                         : NW_GROUP_DP,
+        .stream =
+            strategy->gathers == NW_GATHERS_UNITS || strategy->gathers == NW_GATHERS_UNITS_ONCE
+                ? NW_STREAM_WEIGHTS
+                : NW_STREAM_GRADIENTS,
     };
     const int32_t sum = nw_put_message(build, stage, &message, count, after);
 

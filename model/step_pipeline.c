@@ -55,8 +55,8 @@ static int passes(const struct pipeline *pipe)
 /* Forward passes of a stage before its first backward one (Megatron-Core schedules.py). */
 static int warm_up(const struct pipeline *pipe, int stage)
 {
-    const int before = pipe->v > 1 ? (pipe->p - stage - 1) * 2 + (pipe->v - 1) * pipe->p
-                                   : pipe->p - stage - 1;
+    const int before =
+        pipe->v > 1 ? (pipe->p - stage - 1) * 2 + (pipe->v - 1) * pipe->p : pipe->p - stage - 1;
 
     return before < passes(pipe) ? before : passes(pipe);
 }
@@ -257,10 +257,8 @@ static int put_count(const struct nw_build *build)
 
 void nw_put_micro_batches(struct nw_build *build)
 {
-    struct pipeline pipe = {.build = build,
-                            .p = build->stage_count,
-                            .v = build->virtual_stages,
-                            .m = put_count(build)};
+    struct pipeline pipe = {
+        .build = build, .p = build->stage_count, .v = build->virtual_stages, .m = put_count(build)};
 
     if (pipe.p == 1) {
         put_alone(build);

@@ -33,8 +33,7 @@ static void tensor_messages(const struct nw_build *build, double blocks, double 
                             struct nw_unit *unit)
 {
     const struct nw_job *job = build->job;
-    const double bytes =
-        build->tokens * (double)job->net.hidden * job->precision->element_bytes;
+    const double bytes = build->tokens * (double)job->net.hidden * job->precision->element_bytes;
     struct nw_message message = {.bytes = bytes,
                                  .times = blocks,
                                  .group = NW_GROUP_TP,
@@ -151,16 +150,17 @@ static void take_time(const struct nw_build *build, const struct nw_unit_time *t
     /* Attention forward : backward, as model/transformer.c counts; done again with either kind of
      * recomputation, though a flash kernel's backward has it in it. */
     const double backward = build->job->flash ? 2.5 : 2;
-    const double again = build->job->recompute == NW_RECOMPUTE_FULL ||
-                                 (build->job->recompute == NW_RECOMPUTE_SELECTIVE &&
-                                  !build->job->flash)
-                             ? 1
-                             : 0;
+    const double again =
+        build->job->recompute == NW_RECOMPUTE_FULL ||
+                (build->job->recompute == NW_RECOMPUTE_SELECTIVE && !build->job->flash)
+            ? 1
+            : 0;
 
     unit->time = *time;
     unit->forward_ns = time->forward_ns;
     unit->backward_ns = time->backward_ns + time->recompute_ns;
-    unit->attention_forward_ns = fmin(time->attention_ns / (1 + backward + again), unit->forward_ns);
+    unit->attention_forward_ns =
+        fmin(time->attention_ns / (1 + backward + again), unit->forward_ns);
     unit->attention_backward_ns =
         fmin(time->attention_ns - unit->attention_forward_ns, unit->backward_ns);
 }

@@ -32,8 +32,8 @@ static double wire_bytes(const struct nw_build *build)
 static int32_t put_pieces(struct nw_build *build, int stage, double elements, double element_bytes,
                           nw_group_kind group, double count, int32_t after)
 {
-    const double limit = build->profile->prefetch_elements > 0 ? build->profile->prefetch_elements
-                                                                : INFINITY;
+    const double limit =
+        build->profile->prefetch_elements > 0 ? build->profile->prefetch_elements : INFINITY;
     const double whole = isfinite(limit) ? floor(elements / limit) : 0;
     const double rest = isfinite(limit) ? elements - whole * limit : elements;
     struct nw_message message = {.collective = "all_gather",
@@ -63,8 +63,8 @@ static int32_t put_gather(struct nw_build *build, int stage, nw_unit_kind kind, 
         const double rate = build->platform->host_to_device_bytes_per_s;
         const double share = unit->gathered_elements * bytes /
                              nw_layout_group(&build->layout, NW_GROUP_SHARD).rank_count;
-        const int32_t copy = nw_put_copy(
-            build, stage, rate > 0 ? share / rate * 1e9 : 0, count, after);
+        const int32_t copy =
+            nw_put_copy(build, stage, rate > 0 ? share / rate * 1e9 : 0, count, after);
 
         after = copy > 0 ? copy : after;
     }
@@ -73,8 +73,8 @@ static int32_t put_gather(struct nw_build *build, int stage, nw_unit_kind kind, 
         bytes = fmin(bytes, 1);
         group = NW_GROUP_DP;
     }
-    const int32_t experts = put_pieces(build, stage, unit->expert_elements, bytes, NW_GROUP_EXPERT,
-                                       count, after);
+    const int32_t experts =
+        put_pieces(build, stage, unit->expert_elements, bytes, NW_GROUP_EXPERT, count, after);
     const int32_t last = put_pieces(build, stage, dense, bytes, group, count, after);
 
     return last > 0 ? last : experts;
@@ -135,8 +135,7 @@ static void put_forward_of_updated(struct nw_build *build, int stage, const stru
                 held += build->units[nw_chunk_unit(chunk, gathered++)].trained_elements;
             const struct nw_message message = updated_message(build, held);
 
-            nw_stage_waits(&build->stages[stage],
-                           nw_put_message(build, stage, &message, count, 0));
+            nw_stage_waits(&build->stages[stage], nw_put_message(build, stage, &message, count, 0));
         }
         nw_put_units(build, stage, nw_chunk_unit(chunk, i), unit_index(chunk, i), 1, false, count);
     }
@@ -155,12 +154,13 @@ void nw_put_forward(struct nw_build *build, int stage, const struct nw_chunk *ch
             put_run(build, stage, chunk, false, count);
         return;
     }
-    int32_t here =
-        put_gather(build, stage, nw_chunk_unit(chunk, 0), false, count, at->computed), next = 0;
+    int32_t here = put_gather(build, stage, nw_chunk_unit(chunk, 0), false, count, at->computed),
+            next = 0;
 
     for (int i = 0; i < length; i++) {
         if (i + 1 < length) /* while this one computes: not before the last one has */
-            next = put_gather(build, stage, nw_chunk_unit(chunk, i + 1), false, count, at->computed);
+            next =
+                put_gather(build, stage, nw_chunk_unit(chunk, i + 1), false, count, at->computed);
         nw_stage_waits(at, here);
         nw_put_units(build, stage, nw_chunk_unit(chunk, i), unit_index(chunk, i), 1, false, count);
         here = next;
@@ -183,7 +183,8 @@ void nw_put_backward(struct nw_build *build, int stage, const struct nw_chunk *c
         return;
     }
     if (gathers)
-        here = put_gather(build, stage, nw_chunk_unit(chunk, length - 1), true, count, at->computed);
+        here =
+            put_gather(build, stage, nw_chunk_unit(chunk, length - 1), true, count, at->computed);
     for (int i = length; i-- > 0;) {
         const nw_unit_kind kind = nw_chunk_unit(chunk, i);
 

@@ -61,7 +61,8 @@ const struct nw_strategy nw_strategies[] = {
         .reduces = NW_REDUCES_EACH,
         .reduces_units = true,
         .volume = "2Ψ per micro-batch",
-        .source = "Zhao et al. 2023, PyTorch FSDP, SHARD_GRAD_OP; FSDP2 reshard_after_forward=False",
+        .source =
+            "Zhao et al. 2023, PyTorch FSDP, SHARD_GRAD_OP; FSDP2 reshard_after_forward=False",
     },
     {
         .name = "hsdp",
@@ -107,6 +108,5 @@ const struct nw_strategy nw_strategies[] = {
     },
 };
 const size_t nw_strategy_count = sizeof nw_strategies / sizeof nw_strategies[0];
-const char *const nw_strategy_names[] = {"ddp",       "zero1", "zero2",  "zero3",   "fsdp",
-                                         "fsdp-keep", "hsdp",  "zeropp", "distopt", "none",
-                                         NULL};
+const char *const nw_strategy_names[] = {"ddp",  "zero1",  "zero2",   "zero3", "fsdp", "fsdp-keep",
+                                         "hsdp", "zeropp", "distopt", "none",  NULL};
