@@ -9,6 +9,22 @@ static void add(struct nw_breakdown *breakdown, const char *key, const char *tit
             (struct nw_part){.key = key, .title = title, .ns = ns};
 }
 
+/* By kind of work, recomputed or not; by pass where the kinds are not known. */
+static void add_compute(const struct nw_step *step, struct nw_breakdown *breakdown)
+{
+    const double kinds = step->product_ns + step->attention_ns + step->memory_ns + step->launch_ns;
+
+    if (fabs(kinds - step->compute_ns) > 0.01 * step->compute_ns) {
+        add(breakdown, "compute", "forward and backward", step->compute_ns - step->recompute_ns);
+        add(breakdown, "recompute", "recomputation", step->recompute_ns);
+        return;
+    }
+    add(breakdown, "products", "matrix products", step->product_ns);
+    add(breakdown, "attention", "attention", step->attention_ns);
+    add(breakdown, "memory_bound", "memory-bound kernels", step->memory_ns);
+    add(breakdown, "launch", "launching kernels", step->launch_ns);
+}
+
 /* Communication that nothing hides, by whose it is. */
 static double add_groups(const struct nw_step *step, struct nw_breakdown *breakdown)
 {
@@ -38,8 +54,7 @@ void nw_breakdown_of(const struct nw_step *step, struct nw_breakdown *breakdown_
     struct nw_breakdown breakdown = {.count = 0};
     double sum = 0;
 
-    add(&breakdown, "compute", "forward and backward", step->compute_ns - step->recompute_ns);
-    add(&breakdown, "recompute", "recomputation", step->recompute_ns);
+    add_compute(step, &breakdown);
     add(&breakdown, "bubble", "pipeline bubble", step->bubble_ns);
     const double told = add_groups(step, &breakdown);
 

@@ -45,7 +45,7 @@ static const struct {
 } offers[] = {
     {"deepspeed", "ddp,zero1,zero2,zero3"},
     {"megatron", "ddp,distopt"},
-    {NULL, "ddp,zero1,zero2,fsdp"}, /* ZeroRedundancyOptimizer, FSDP's SHARD_GRAD_OP */
+    {NULL, "ddp,zero1,fsdp-keep,fsdp"}, /* zero1: ZeroRedundancyOptimizer */
 };
 
 static const struct nw_profile *profile_named(const char *name)
