@@ -66,6 +66,7 @@ struct nw_lora {
 typedef enum { NW_OFFLOAD_NONE, NW_OFFLOAD_CPU, NW_OFFLOAD_NVME } nw_offload_to;
 struct nw_offload {
     nw_offload_to optimizer, parameters; /* where these parts live and the update runs */
+    nw_offload_to activations;           /* what checkpointing keeps */
 };
 
 struct nw_job {
@@ -79,7 +80,8 @@ struct nw_job {
     double gradient_bytes; /* per parameter, as kept */
     double reduce_bytes;   /* per gradient element on the wire; 0: gradient_bytes */
     nw_recompute recompute;
-    bool flash; /* attention scores never in memory */
+    bool flash;        /* attention scores never in memory */
+    bool chunked_loss; /* output layer and loss in pieces, the logits never whole */
     struct nw_lora lora;
     struct nw_offload offload;
     double tokens; /* of the whole training; NAN: not given */

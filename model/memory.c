@@ -16,14 +16,10 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
-double nw_largest_unit(const struct nw_transformer *net)
-{
-    return (double)nw_transformer_largest_unit(net);
-}
-
 /* fsdp: the units at work and prefetched, the unreduced gradient of one, and the root's unit
- * (embedding, output layer), which stays gathered. DeepSpeed zero3: gathered weights up to
- * stage3_max_live_parameters, at least the largest unit, and a reduction bucket. */
+ * (embedding, output layer), which stays gathered; everything where weights are kept between
+ * forward and backward. DeepSpeed zero3: gathered weights up to stage3_max_live_parameters, at
+ * least the largest unit, and a reduction bucket. */
 static double gathered(const struct nw_memory_task *task, const struct nw_stage_parameters *own)
 {
     const struct nw_profile *profile = task->profile;
@@ -37,7 +33,11 @@ static double gathered(const struct nw_memory_task *task, const struct nw_stage_
     if (profile->live_elements > 0)
         return e * larger(smaller(profile->live_elements, all), unit) +
                (trains ? reduce * smaller(profile->reduce_bucket_elements, all) : 0);
-    return task->policy->gathered_units * own->layer_unit * e + own->ends * e +
+    return (nw_memory_keeps_gathered(task)
+                ? all * e
+                : (task->policy->gathered_units > 1 ? task->policy->gathered_units : 1) *
+                          own->layer_unit * e +
+                      own->ends * e) +
            (trains ? own->layer_unit * (e + reduce) + own->ends * e : 0);
 }
 
@@ -47,22 +47,22 @@ double nw_memory_buffers(const struct nw_memory_task *task, const struct nw_stag
     const struct nw_profile *profile = task->profile;
     const double e = task->job->precision->element_bytes, h = (double)task->job->net.hidden;
     const double all = own->layers + own->experts + own->ends;
-    const bool trains = nw_memory_trains_all(task);
+    const bool trains = nw_memory_trains_all(task), alone = nw_layout_shard_count(task->layout) < 2;
+    const bool cut = nw_memory_weights_cut(task) && !alone;
     double bytes = 0;
 
-    if (strategy != NULL && nw_layout_reduce_count(task->layout) > 1) {
-        if (strategy->weights_sharded)
-            bytes += gathered(task, own);
-        else if (strategy->optimizer_sharded && task->policy->bucket_copies && trains)
-            bytes += smaller(profile->reduce_bucket_elements, all) * task->job->gradient_bytes +
-                     smaller(profile->gather_bucket_elements, all) * e;
-        else if (!strategy->optimizer_sharded && profile->buckets_are_copies && trains)
-            bytes += all * task->job->gradient_bytes;
-    }
-    if (nw_memory_weight_bytes(task) > e && trains &&
-        (strategy == NULL || !strategy->weights_sharded))
-        bytes += own->quantised * e; /* autocast's 16-bit copies, kept for the backward pass */
-    if (task->pp > 1)                /* a boundary's activations, received and to send */
+    if (cut)
+        bytes += gathered(task, own);
+    else if (strategy != NULL && !alone && trains && strategy->optimizer_sharded &&
+             task->policy->bucket_copies)
+        bytes += smaller(profile->reduce_bucket_elements, all) * task->job->gradient_bytes +
+                 smaller(profile->gather_bucket_elements, all) * e;
+    else if (strategy != NULL && trains && !strategy->optimizer_sharded &&
+             nw_layout_reduce_count(task->layout) > 1 && profile->buckets_are_copies)
+        bytes += all * nw_memory_gradient_bytes(task);
+    if (nw_memory_weight_bytes(task) > e && trains && !cut)
+        bytes += (own->quantised + own->experts) * e; /* autocast's copies, kept for the backward */
+    if (task->pp > 1) /* a boundary's activations, received and to send */
         bytes += 2 * e * task->tokens * h / task->norm_cut;
     if (task->cp > 1) /* the next rank's keys and values */
         bytes += 4 * e * task->tokens *
@@ -72,12 +72,10 @@ double nw_memory_buffers(const struct nw_memory_task *task, const struct nw_stag
 
 /* Units without gradients have no hook that frees them in the backward pass (PyTorch FSDP1). */
 static double frozen_gathered(const struct nw_memory_task *task,
-                               const struct nw_stage_parameters *own)
+                              const struct nw_stage_parameters *own)
 {
-    const struct nw_strategy *strategy = task->layout->strategy;
-
-    if (!task->policy->frozen_stay || nw_memory_trains_all(task) || strategy == NULL ||
-        !strategy->weights_sharded || nw_layout_shard_count(task->layout) < 2)
+    if (!task->policy->frozen_stay || nw_memory_trains_all(task) || !nw_memory_weights_cut(task) ||
+        nw_layout_shard_count(task->layout) < 2)
         return 0;
     return (own->layers + own->experts + own->ends) * task->job->precision->element_bytes;
 }
@@ -155,6 +153,8 @@ static void moments_of(const struct nw_memory_task *task, const struct nw_stage 
         working = larger(working, saved.whole - saved.stored + saved.working);
     }
     stored *= stage->in_flight;
+    if (task->job->offload.activations != NW_OFFLOAD_NONE)
+        stored = 0;
     if (stage->last)
         stored += nw_memory_last_norm(task);
     moments_out[0] = (struct moment){stored + logits, logits, held, buffers};

@@ -5,6 +5,11 @@
 
 #include "model/profile.h"
 
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 struct kept {        /* bytes per token */
     double residual; /* around the products: copies on every tp rank, unless sequence parallel */
     double cut;      /* inside them: 1/tp */
@@ -171,14 +176,15 @@ double nw_memory_last_norm(const struct nw_memory_task *task)
     return task->tokens * (norm(task) + (nw_memory_trains_all(task) ? e * h : 0)) / task->norm_cut;
 }
 
+/* Pieces that a chunked loss takes the tokens in (torchtune CEWithChunkedOutputLoss, Liger). */
+#define LOSS_PIECES 8
+
 /* Logits in the working precision, fp32 copies and gradients as the policy counts them. */
 double nw_memory_logits(const struct nw_memory_task *task)
 {
-    const double e = task->job->precision->element_bytes;
-    const double bytes = task->policy->loss_bytes, pieces = task->policy->loss_pieces;
-    const double all = task->tokens * (double)task->job->net.vocab / task->tp;
+    const bool full = task->job->precision->element_bytes >= 4;
+    const double bytes = full ? larger(task->policy->loss_bytes - 2, 8) : task->policy->loss_bytes;
+    const double all = task->tokens * (double)task->job->net.vocab / task->tp * bytes;
 
-    if (task->profile->fused_loss)
-        return all * 2 * e;
-    return all * (e < 4 ? bytes : bytes - 2) / (pieces > 1 ? pieces : 1);
+    return task->job->chunked_loss ? all / LOSS_PIECES : all;
 }

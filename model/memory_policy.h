@@ -22,6 +22,8 @@ struct nw_memory_policy {
     bool bucket_copies;    /* zero1 and zero2 reduce through a bucket of their own */
     double update_bytes;   /* per updated parameter, only while the update runs */
     double gathered_units; /* fsdp: gathered at a time */
+    bool pipeline_keeps;   /* fsdp in a pipeline: gathered weights and unreduced gradients stay from
+                              micro-batch to micro-batch */
     bool frozen_stay;      /* fsdp: gathered frozen weights stay until the backward pass ends */
     /* Activations. */
     bool norm_copies;        /* an unfused norm keeps its input in fp32 and its own output */
@@ -32,9 +34,7 @@ struct nw_memory_policy {
     bool alternate_products; /* selective recomputation: every other matrix product is kept */
     bool adapter_dropout;    /* adapters read a dropped copy of their input */
     bool quantised_inputs;   /* products with a 4-bit base keep their input */
-    /* Loss: bytes per logit at its largest, all copies; taken in so many pieces. */
-    double loss_bytes;
-    double loss_pieces;
+    double loss_bytes;       /* per logit at its largest moment, all copies */
     const char *source;
 };
 

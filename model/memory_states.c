@@ -109,48 +109,87 @@ static double moment_bytes(const struct nw_job *job)
     return master_bytes(job) <= 0 && e < 4 && state >= 4 ? state * e / 4 : state;
 }
 
+bool nw_memory_weights_cut(const struct nw_memory_task *task)
+{
+    const struct nw_strategy *strategy = task->layout->strategy;
+
+    return strategy != NULL &&
+           (strategy->weights_sharded || strategy->gathers == NW_GATHERS_UNITS_ONCE);
+}
+
+bool nw_memory_keeps_gathered(const struct nw_memory_task *task)
+{
+    return task->layout->strategy->gathers == NW_GATHERS_UNITS_ONCE ||
+           (task->pp > 1 && task->policy->pipeline_keeps);
+}
+
+double nw_memory_gradient_bytes(const struct nw_memory_task *task)
+{
+    const double e = task->job->precision->element_bytes, kept = task->job->gradient_bytes;
+
+    if (weights_are_master(task)) /* autograd: the type of the weights */
+        return larger(kept, 4);
+    return kept + (task->policy->gradient_beside && kept > e ? e : 0);
+}
+
+/* Gradients are summed over micro-batches before they are cut (no_sync). */
+static bool gradients_cut(const struct nw_memory_task *task)
+{
+    const struct nw_strategy *strategy = task->layout->strategy;
+
+    if (strategy == NULL || !strategy->gradients_sharded)
+        return false;
+    if (!strategy->reduces_units || task->micro_batch_count <= 1)
+        return true;
+    return !task->profile->reduces_last && !(task->pp > 1 && task->policy->pipeline_keeps);
+}
+
+static void offload(const struct nw_memory_task *task, double updated, struct nw_states *states)
+{
+    const struct nw_offload *to = &task->job->offload;
+
+    if (to->optimizer != NW_OFFLOAD_NONE) {
+        /* ZeRO-Offload: states, master copy and fp32 gradients are the CPU's; gradients leave the
+         * GPU as they are reduced (Ren et al. 2021, section 4). */
+        if (to->optimizer == NW_OFFLOAD_CPU)
+            states->host += states->optimizer + 4 * updated;
+        states->optimizer = states->update = 0;
+        if (gradients_cut(task))
+            states->gradients = 0;
+    }
+    if (to->parameters != NW_OFFLOAD_NONE) {
+        if (to->parameters == NW_OFFLOAD_CPU)
+            states->host += states->weights;
+        states->weights = 0;
+    }
+}
+
 struct nw_states nw_memory_states(const struct nw_memory_task *task,
                                   const struct nw_stage_parameters *own)
 {
-    static const struct nw_strategy whole = {.name = ""};
     const struct nw_job *job = task->job;
-    const struct nw_strategy *strategy =
-        task->layout->strategy != NULL ? task->layout->strategy : &whole;
-    const bool all = nw_memory_trains_all(task);
+    const struct nw_strategy *strategy = task->layout->strategy;
+    const bool all = nw_memory_trains_all(task), weights_cut = nw_memory_weights_cut(task);
     const double e = job->precision->element_bytes, weight = nw_memory_weight_bytes(task);
     const double quantised = job->lora.base_bytes > 0 && !all ? job->lora.base_bytes : e;
     const double dense = all ? own->layers + own->ends : own->adapters;
     const double experts = all ? own->experts : 0;
     const double master = weights_are_master(task) ? 0 : master_bytes(job);
-    const double beside = task->policy->gradient_beside && job->gradient_bytes > e ? e : 0;
-    const double gradient = job->gradient_bytes + beside;
-    struct nw_states states = {0};
+    const double updated =
+        cut(task, strategy != NULL && strategy->optimizer_sharded, dense, experts);
+    struct nw_states states = {
+        .weights = cut(task, weights_cut, dense * weight, experts * weight),
+        .gradients =
+            cut(task, gradients_cut(task), dense, experts) * nw_memory_gradient_bytes(task),
+        .optimizer = updated * (master + moment_bytes(job)),
+        .update = updated * task->policy->update_bytes,
+    };
 
-    states.weights = cut(task, strategy->weights_sharded, dense * weight, experts * weight);
     if (!all)
         states.weights +=
-            cut(task, strategy->weights_sharded,
+            cut(task, weights_cut,
                 (own->layers - own->quantised + own->ends) * e + own->quantised * quantised,
                 own->experts * quantised);
-    states.gradients = cut(task, strategy->gradients_sharded, dense * gradient, experts * gradient);
-    states.optimizer =
-        cut(task, strategy->optimizer_sharded, dense, experts) * (master + moment_bytes(job));
-    states.update =
-        cut(task, strategy->optimizer_sharded, dense, experts) * task->policy->update_bytes;
-    if (job->offload.optimizer != NW_OFFLOAD_NONE) {
-        /* DeepSpeed ZeRO-Offload: states, master copy and fp32 gradients are the CPU's; gradients
-         * leave the GPU as they are reduced (Ren et al. 2021, section 4). */
-        states.host +=
-            job->offload.optimizer == NW_OFFLOAD_CPU
-                ? states.optimizer + cut(task, strategy->optimizer_sharded, dense, experts) * 4
-                : 0;
-        states.optimizer = states.update = 0;
-        if (strategy->gradients_sharded)
-            states.gradients = 0;
-    }
-    if (job->offload.parameters != NW_OFFLOAD_NONE) {
-        states.host += job->offload.parameters == NW_OFFLOAD_CPU ? states.weights : 0;
-        states.weights = 0;
-    }
+    offload(task, updated, &states);
     return states;
 }
