@@ -166,9 +166,9 @@ def count_table(page, table, jobs, unread, board):
 def ratio_items(found, predicted=None):
     """[(target result, error, None)] of pairs, with the pair."""
     out = []
-    for pair, anchor, target in found:
-        ratio = predicted_ratio(anchor, target, predicted)
-        out.append((pair, target, ratio / float(pair["measured_step_ratio"]) - 1))
+    for pair, anchors, targets in found:
+        ratio = predicted_ratio(anchors, targets, predicted)
+        out.append((pair, targets[0], ratio / float(pair["measured_step_ratio"]) - 1))
     return out
 
 

@@ -237,6 +237,9 @@ def precision(row, job):
                 break
         else:
             name = None
+    if name == "fp32" and not re.search(r"V100|T4|Ascend", job.gpu):
+        name = "tf32"  # of NVIDIA's containers, of PyTorch's convolutions, and of its products up to 1.11
+        job.assumed.append("tf32 for fp32")
     if name is None:
         raise Unknown(f"precision that the model does not have: {row['precision']}")
     request["precision"] = name
@@ -433,6 +436,10 @@ def batch(row, job, dp, sequence):
     packed = re.search(r"(\d+) packed rows/gpu", notes)
     if packed:
         micro, steps, total = int(packed.group(1)), 1, int(packed.group(1)) * dp
+    elif re.search(r"packed variable-length samples", notes) and total:
+        # the same benchmark states two samples a row on one node
+        job.assumed.append("two samples a packed row")
+        total = max(dp, total // (2 * dp) * dp)
     local = re.search(r"local batch (\d+)", notes)
     if local and not total:
         total = int(local.group(1)) * dp

@@ -121,35 +121,50 @@ class Board:
     # ---- ratio -------------------------------------------------------------------------------------
 
     def find_pairs(self, pairs):
-        """[(pair, anchor, target)], [(pair, why not)] by the columns that name the rows (the pairs' names may be cut short); of several
-        candidates those that agree in everything but GPUs and whose measured ratio is the pair's."""
+        """[(pair, anchors, targets)], [(pair, why not)] by the columns that name the rows (the pairs' names may be cut short). Of several
+        candidates the two that agree in most options and have the pair's measured ratio, else all that do agree, whose means have it."""
         index = defaultdict(list)
         for r in self.results:
             if r.job.measured_s:
                 index[r.job.row["model"], r.job.row["gpus"]].append(r)
 
-        def named(pair, count):
-            return [r for r in index[pair["model"], pair[count]]
-                    if all(r.job.row[name].startswith(pair[name]) for name in ("source", "gpu", "strategy", "precision"))]
+        def named(pair, count, names=("source", "gpu", "precision", "strategy")):
+            found = [r for r in index[pair["model"], pair[count]] if all(r.job.row[name].startswith(pair[name]) for name in names)]
+            return found or (named(pair, count, names[:-1]) if names[-1] == "strategy" else [])
+
         found, missing = [], []
         for pair in pairs:
             want = math.log(float(pair["measured_step_ratio"]))
-            best = None
-            for a in named(pair, "gpus_anchor"):
-                for t in named(pair, "gpus_target"):
-                    ratio = math.log(measured_ratio(a, t))
-                    rank = (abs(ratio - want) > 0.003, differences(a, t), abs(ratio - want))
-                    if best is None or rank < best[0]:
-                        best = (rank, a, t)
-            if best is None:
+            both = [(differences(a, t), abs(math.log(measured_ratio(a, t)) - want), a, t)
+                    for a in named(pair, "gpus_anchor") for t in named(pair, "gpus_target")]
+            exact = [item for item in both if item[1] <= 0.003]
+            alike = [item for item in both if item[0] == min(both, key=lambda item: item[0])[0]]
+            if not both:
                 missing.append((pair, "its rows are not in the files, or not predictable"))
-            elif best[0][0]:
-                missing.append((pair, "no two rows have the measured ratio"))
-            elif not (best[1].good and best[2].good):
-                missing.append((pair, best[1].error or best[2].error))
+                continue
+            if exact:
+                _, _, a, t = min(exact, key=lambda item: item[:2])
+                anchors, targets = [a], [t]
             else:
-                found.append((pair, best[1], best[2]))
+                anchors, targets = unique(item[2] for item in alike), unique(item[3] for item in alike)
+                if abs(math.log(mean_time(targets) / mean_time(anchors)) - want) > 0.005:
+                    missing.append((pair, "no two rows have the measured ratio"))
+                    continue
+            bad = [r.error for r in anchors + targets if not r.good]
+            if bad:
+                missing.append((pair, bad[0]))
+            else:
+                found.append((pair, anchors, targets))
         return found, missing
+
+
+def unique(items):
+    return list({id(item): item for item in items}.values())
+
+
+def mean_time(results, predicted=None):
+    """Of a unit of work."""
+    return sum((predicted[id(r)] if predicted else r.job.measured_s) / work(r) for r in results) / len(results)
 
 
 def work(result):
@@ -162,11 +177,10 @@ def measured_ratio(anchor, target):
     return (target.job.measured_s / work(target)) / (anchor.job.measured_s / work(anchor))
 
 
-def predicted_ratio(anchor, target, predicted=None):
+def predicted_ratio(anchors, targets, predicted=None):
     """Per unit of work; `predicted`: steps of other constants, by id of the result."""
-    a = predicted[id(anchor)] if predicted else anchor.predicted_s
-    t = predicted[id(target)] if predicted else target.predicted_s
-    return (t / work(target)) / (a / work(anchor))
+    predicted = predicted or {id(r): r.predicted_s for r in anchors + targets}
+    return mean_time(targets, predicted) / mean_time(anchors, predicted)
 
 
 def differences(a, t):
