@@ -94,9 +94,11 @@ struct nw_levels nw_fabric_levels(const struct nw_fabric *fabric)
         return levels;
     }
     const double as_ring = rate_behind(reduce, &levels, false);
+    const bool may_add = levels.switch_rate > 0 || !(fabric->link_bytes_per_s > 0);
 
     /* Faster than a ring of its links: added up in the switch. */
-    if (isfinite(levels.link_rate) ? as_ring > 1.1 * levels.link_rate : levels.switch_rate > 0)
+    if (may_add && isfinite(levels.link_rate) ? as_ring > 1.1 * levels.link_rate
+                                              : levels.switch_rate > 0)
         levels.switch_rate = switch_rate_behind(reduce);
     else
         levels.switch_rate = 0;
@@ -152,24 +154,35 @@ static const struct nw_curve *nearest(const struct nw_fabric *fabric, nw_coll_id
     return best;
 }
 
-/* The same collective with as many ranks per node as `like`, the host count nearest to `hosts` on
- * the far side of it as seen from `like`, or nearest below `like`. */
+static double weight(struct nw_group group, bool over_hosts)
+{
+    return over_hosts ? nw_group_hosts(group) : group.rank_count;
+}
+
+static bool alike(const struct nw_curve *a, const struct nw_curve *b, bool over_hosts)
+{
+    return a->coll == b->coll && strcmp(a->lane, b->lane) == 0 &&
+           (a->host_count > 1) == over_hosts && (b->host_count > 1) == over_hosts &&
+           (!over_hosts || nw_group_local(group_of(a)) == nw_group_local(group_of(b)));
+}
+
+/* The curve like `like` (of one node, or of as many ranks per node) whose count of ranks, or of
+ * hosts, is nearest to `count` on the other side of it; `below`: nearest below `count`. */
 static const struct nw_curve *sibling(const struct nw_fabric *fabric, const struct nw_curve *like,
-                                      int hosts)
+                                      double count, bool over_hosts, bool below)
 {
     const struct nw_curve *best = NULL;
-    const bool up = hosts > like->host_count;
+    double least = INFINITY;
 
     for (size_t i = 0; i < fabric->curves->count; i++) {
         const struct nw_curve *curve = &fabric->curves->items[i];
-        const bool beyond =
-            up ? curve->host_count > hosts : curve->host_count < hosts && curve->host_count > 1;
+        const double own = weight(group_of(curve), over_hosts);
 
-        if (curve->coll == like->coll && strcmp(curve->lane, like->lane) == 0 &&
-            curve->rank_count * like->host_count == like->rank_count * curve->host_count &&
-            beyond &&
-            (best == NULL || abs(curve->host_count - hosts) < abs(best->host_count - hosts)))
+        if (alike(curve, like, over_hosts) && (below ? own < count : own > count) &&
+            fabs(own - count) < least) {
+            least = fabs(own - count);
             best = curve;
+        }
     }
     return best;
 }
@@ -210,22 +223,30 @@ static double best_wire(const struct nw_fabric *fabric, const struct nw_levels *
     return best;
 }
 
+/* Levels of the machine as the curve shows them, for the wanted group. */
+static struct nw_levels levels_behind(const struct nw_fabric *fabric, const struct nw_curve *curve,
+                                      struct nw_group wanted, struct nw_legs *from_out)
+{
+    struct nw_levels levels = nw_fabric_levels(fabric);
+    const struct nw_group group = group_of(curve);
+
+    if (curve->host_count > 1)
+        read_wire(curve, &levels);
+    nw_legs_of(&levels, curve->coll, group, from_out);
+    if (curve->host_count > 1 && nw_group_local(wanted) > nw_group_local(group) &&
+        levels.nic_count <= 0)
+        levels.wire_rate = fmax(levels.wire_rate, best_wire(fabric, &levels, curve->lane));
+    return levels;
+}
+
 static struct nw_curve_transfer take_over(const struct nw_fabric *fabric,
                                           const struct nw_curve *curve, nw_coll_id coll,
                                           struct nw_group wanted)
 {
-    const struct nw_group group = group_of(curve);
-    struct nw_levels levels = nw_fabric_levels(fabric);
     struct nw_legs from, to;
+    const struct nw_levels levels = levels_behind(fabric, curve, wanted, &from);
 
-    if (curve->host_count > 1)
-        read_wire(curve, &levels);
-    nw_legs_of(&levels, curve->coll, group, &from);
-    if (curve->host_count > 1 && nw_group_local(wanted) > nw_group_local(group) &&
-        levels.nic_count <= 0)
-        levels.wire_rate = fmax(levels.wire_rate, best_wire(fabric, &levels, curve->lane));
     nw_legs_of(&levels, coll, wanted, &to);
-
     const double alpha = nw_legs_alpha(&from);
     const double hops = (nw_legs_alpha(&to) - to.start_ns) / (alpha - from.start_ns);
     const double bytes = nw_legs_beta(&to) / nw_legs_beta(&from);
@@ -236,6 +257,12 @@ static struct nw_curve_transfer take_over(const struct nw_fabric *fabric,
         .stretch = hops,
         .squeeze = bytes / hops,
     };
+}
+
+/* Straight from rank to rank, not in steps. */
+static bool in_pairs(nw_coll_id coll)
+{
+    return coll == NW_ALLTOALL || coll == NW_GATHER || coll == NW_SCATTER || coll == NW_SENDRECV;
 }
 
 static unsigned how_of(const struct nw_curve *curve, nw_coll_id coll, struct nw_group wanted,
@@ -250,7 +277,7 @@ static unsigned how_of(const struct nw_curve *curve, nw_coll_id coll, struct nw_
         how |= NW_COST_RANKS;
     if (nw_group_hosts(group) != nw_group_hosts(wanted))
         how |= NW_COST_NODES;
-    if (how == 0 && (transfer->stretch != 1 || transfer->squeeze != 1))
+    if (how == 0 && transfer != NULL && (transfer->stretch != 1 || transfer->squeeze != 1))
         how |= NW_COST_SHARED;
     if (!curve->has_interval)
         how |= NW_COST_NO_INTERVAL;
@@ -283,19 +310,29 @@ bool nw_fabric_from_curves(const struct nw_fabric *fabric, nw_coll_id coll, stru
 
     if (curve == NULL)
         return false;
+    if (over_hosts && in_pairs(coll) && !in_pairs(curve->coll)) {
+        /* A ring's steps say nothing of pairs between nodes but the rate and the hop. */
+        const struct nw_levels levels = levels_behind(fabric, curve, group, &(struct nw_legs){0});
+
+        part.from_count = 0;
+        nw_legs_of(&levels, coll, group, &part.legs);
+        *how_out = how_of(curve, coll, group, NULL);
+        *part_out = part;
+        return true;
+    }
     part.from[0] = take_over(fabric, curve, coll, group);
     *how_out = how_of(curve, coll, group, &part.from[0]);
-    if (over_hosts && hosts > 1 && curve->host_count != hosts)
-        other = sibling(fabric, curve, hosts);
-    if (other != NULL && (other->host_count > hosts) != (curve->host_count > hosts)) {
+    const double own = weight(group_of(curve), over_hosts), count = weight(group, over_hosts);
+
+    if (own != count && over_hosts == (hosts > 1))
+        other = sibling(fabric, curve, count, over_hosts, own > count);
+    if (other != NULL) {
         part.from[1] = take_over(fabric, other, coll, group);
         part.from_count = 2;
-        part.mix = log2((double)hosts / curve->host_count) /
-                   log2((double)other->host_count / curve->host_count);
-    } else if (over_hosts && hosts > curve->host_count &&
-               (other = sibling(fabric, curve, curve->host_count)) != NULL) {
-        part.from[0].squeeze *=
-            pow(congestion(fabric, other, curve), log2((double)hosts / curve->host_count));
+        part.mix = log(count / own) / log(weight(group_of(other), over_hosts) / own);
+    } else if (over_hosts && count > own &&
+               (other = sibling(fabric, curve, own, over_hosts, true)) != NULL) {
+        part.from[0].squeeze *= pow(congestion(fabric, other, curve), log2(count / own));
     }
     *part_out = part;
     return true;

@@ -18,9 +18,10 @@
 static const double slow_hops = 3.3;   /* a hop of Simple, in hops of LL */
 static const double slow_start = 2;    /* the same of the start */
 static const double small_rate = 0.41; /* of LL, of the rate of Simple */
-/* A rank also copies its own part, at that share of the links' time: two ranks of a switch reach
- * 0.77 of the busbw that eight do. */
-static const double own_copy = 0.4;
+/* A rank also copies its own part, at that share of the time that the links need for it: two ranks
+ * of a switch reach 0.72 of the busbw that eight do in a gather, 0.88 in an all-reduce. */
+static const double gather_copy = 0.5, reduce_copy = 0.3;
+static const double pair_hops = 3.5;   /* all-to-all in a node, whatever the count of ranks */
 static const double peer_hops = 0.5;   /* of all-to-all: of one more peer over the wire, in hops */
 static const double switch_hops = 50;  /* NVLS: setting up in the switch, in link hops */
 static const double pcie_pair = 1.6;   /* two GPUs have a bridge for themselves */
@@ -33,11 +34,11 @@ double nw_level_factor(nw_coll_id coll, int rank_count)
 
     switch (coll) {
     case NW_ALL_REDUCE:
-        return (2 * (n - 1) + own_copy) / n;
+        return (2 * (n - 1) + reduce_copy) / n;
     case NW_ALL_GATHER:
     case NW_REDUCE_SCATTER:
     case NW_ALLTOALL:
-        return (n - 1 + own_copy) / n;
+        return (n - 1 + gather_copy) / n;
     default:
         return nw_colls[coll].bus_factor(rank_count);
     }
@@ -142,7 +143,7 @@ static void in_switch(struct nw_legs *legs, const struct shape *at, double switc
 static void pairs(struct nw_legs *legs, nw_coll_id coll, const struct shape *at)
 {
     const int away = at->n - at->l;
-    const double hops_ns = (at->l > 1 ? 2 * at->link_hop_ns : 0) +
+    const double hops_ns = (at->l > 1 ? pair_hops * at->link_hop_ns : 0) +
                            (away > 0 ? at->wire_hop_ns * (1 + peer_hops * (away - 1)) : 0);
     const double inside = over(nw_level_factor(coll, at->n), at->link);
     /* All ranks of the node send what goes to others. */

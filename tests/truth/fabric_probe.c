@@ -2,6 +2,7 @@
  * out, in order.
  *
  *     {"gpu": "H100 SXM", "gpus_per_node": 8, "nic_gbps": 3200, "nic_count": 8,
+ *      "assume": ["LINK_SHARE=0.8"],
  *      "curves": [{"collective": "all_reduce", "ranks": 8, "hosts": 1,
  *                  "points": [[1024, 15600], …]}],
  *      "ask": [{"collective": "all_gather", "ranks": 16, "hosts": 2, "sharing": 1,
@@ -48,6 +49,8 @@ static nw_rc read_fabric(const json_t *request, struct nw_curves *curves, struct
 {
     const json_t *list = json_object_get(request, "curves"), *curve;
     const char *gpu_name = NULL, *link = NULL;
+    const json_t *assume = json_object_get(request, "assume"), *text;
+    static struct nw_assumptions assumptions;
     double nic_gbps = NAN;
     struct nw_results results = {0};
     nw_rc rc = NW_OK;
@@ -58,6 +61,10 @@ static nw_rc read_fabric(const json_t *request, struct nw_curves *curves, struct
                                  .inter_busbw_bytes_per_s = NAN,
                                  .link_bytes_per_s = NAN,
                                  .wire_bytes_per_s = NAN};
+    nw_assumptions_reset(&assumptions);
+    json_array_foreach(assume, i, text)
+        NW_TRY(nw_assumptions_set(&assumptions, json_string_value(text)));
+    fabric->assumptions = &assumptions;
     NW_TRY(nw_json_get_int(request, "request", "gpus_per_node", true, &fabric->gpus_per_node));
     NW_TRY(nw_json_get_int(request, "request", "nic_count", false, &fabric->nic_count));
     NW_TRY(nw_json_get_real(request, "request", "nic_gbps", false, &nic_gbps));
