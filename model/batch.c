@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/units.h"
+#include "model/json_parts.h"
 #include "model/request_parts.h"
 
 /* What is kept of files; when it is full it is emptied between two lines. */
@@ -333,7 +334,7 @@ static nw_rc add_steps(json_t *answer, const struct nw_model *model, const struc
         json_t *step;
 
         assumed |= steps->items[i].assumed;
-        NW_TRY(nw_step_to_json(&steps->items[i], &step));
+        NW_TRY(nw_model_step_to_json(model, &steps->items[i], &step));
         if (!single) {
             if (json_array_append_new(list, step) != 0)
                 return nw_fail(NW_ENOMEM, "JSON: no memory");
@@ -356,6 +357,8 @@ static nw_rc answer_model(const struct nw_model *model, json_t *answer)
     nw_rc rc =
         nw_json_set_u64(answer, "parameters", nw_transformer_parameter_count(&model->job.net));
 
+    if (rc == NW_OK && model->platform.anchored)
+        rc = nw_json_set_real(answer, "step_time_factor", model->platform.step_time_factor);
     if (rc == NW_OK)
         rc = add_steps(answer, model, &steps);
     nw_steps_free(&steps);

@@ -22,6 +22,9 @@ nw_rc nw_json_append_object(json_t *list, json_t **object_out);
 
 /* "schema", "kind", "job", "platform", "defaults". */
 nw_rc nw_model_json_start(const struct nw_model *model, const char *kind, json_t *root);
+/* nw_step_to_json, with the ratio to the model's anchor. */
+nw_rc nw_model_step_to_json(const struct nw_model *model, const struct nw_step *step,
+                            json_t **json_out);
 /* "assumed": the constants in use, with value and source. */
 nw_rc nw_model_json_assumed(const struct nw_model *model, nw_assumed assumed, json_t *root);
 

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "model/breakdown.h"
 #include "model/json_parts.h"
+#include "model/levers.h"
 
 /* ---- where a figure comes from ------------------------------------------------------------- */
 
@@ -257,28 +258,89 @@ static nw_rc set_defaults(json_t *root, const struct nw_defaults *defaults)
     return NW_OK;
 }
 
+static nw_rc set_anchor(json_t *root, const struct nw_anchor *anchor)
+{
+    json_t *object;
+
+    if (!anchor->given)
+        return NW_OK;
+    NW_TRY(nw_json_add_object(root, "anchor", &object));
+    NW_TRY(nw_json_set_text(object, "source", anchor->source));
+    NW_TRY(nw_json_set_int(object, "ranks", anchor->rank_count));
+    NW_TRY(nw_json_set_int(object, "nodes", anchor->node_count));
+    NW_TRY(nw_json_set_u64(object, "global_batch", anchor->global_batch));
+    return NW_SET_REALS(
+        object, {"measured_step_ns", anchor->step_ns}, {"measured_step_low_ns", anchor->low_ns},
+        {"measured_step_high_ns", anchor->high_ns}, {"predicted_step_ns", anchor->predicted_ns},
+        {"step_time_factor", anchor->factor}, {"unexplained_ratio", anchor->rest},
+        {"of_peak", anchor->of_peak});
+}
+
 nw_rc nw_model_json_start(const struct nw_model *model, const char *kind, json_t *root)
 {
     NW_TRY(nw_json_set_int(root, "schema", NW_MODEL_SCHEMA_VERSION));
     NW_TRY(nw_json_set_text(root, "kind", kind));
     NW_TRY(set_job(root, &model->job));
     NW_TRY(set_platform(root, &model->platform));
+    NW_TRY(set_anchor(root, &model->anchor));
     return set_defaults(root, &model->defaults);
+}
+
+static nw_rc set_levers(const struct nw_model *model, const struct nw_step *step, json_t *object)
+{
+    const struct nw_platform platform = nw_model_platform(model);
+    const struct nw_job job = nw_model_job(model, &step->layout);
+    struct nw_levers levers;
+    json_t *list, *entry = NULL;
+
+    nw_levers_of(&job, &platform, &step->layout, &model->scenario, step, &levers);
+    NW_TRY(nw_json_add_list(object, "levers", &list));
+    for (size_t i = 0; i < levers.count; i++) {
+        const struct nw_lever *lever = &levers.items[i];
+
+        NW_TRY(nw_json_append_object(list, &entry));
+        NW_TRY(nw_json_set_text(entry, "key", lever->key));
+        NW_TRY(nw_json_set_text(entry, "text", lever->what));
+        NW_TRY(nw_json_set_text(entry, "setting", lever->how));
+        NW_TRY(nw_json_set_bool(entry, "changes_rounding", lever->changes_rounding));
+        NW_TRY(NW_SET_REALS(entry, {"step_ns", lever->step_ns}, {"change_of_step", lever->change},
+                            {"memory_bytes", lever->memory_bytes}));
+    }
+    return NW_OK;
+}
+
+nw_rc nw_model_step_to_json(const struct nw_model *model, const struct nw_step *step,
+                            json_t **json_out)
+{
+    json_t *object;
+
+    NW_TRY(nw_step_to_json(step, &object));
+    nw_rc rc = model->anchor.given ? nw_json_set_real(object, "ratio_to_measured",
+                                                      step->step_ns / model->anchor.step_ns)
+                                   : NW_OK;
+
+    if (rc != NW_OK) {
+        json_decref(object);
+        return rc;
+    }
+    *json_out = object;
+    return NW_OK;
 }
 
 static nw_rc fill_steps(const struct nw_model *model, const struct nw_steps *steps, json_t *root)
 {
-    json_t *list = json_array();
     nw_assumed assumed = 0;
+    json_t *list;
 
     NW_TRY(nw_model_json_start(model, "prediction", root));
-    NW_TRY(nw_json_set_new(root, "steps", list));
+    NW_TRY(nw_json_add_list(root, "steps", &list));
     for (size_t i = 0; i < steps->count; i++) {
         json_t *step;
 
-        NW_TRY(nw_step_to_json(&steps->items[i], &step));
+        NW_TRY(nw_model_step_to_json(model, &steps->items[i], &step));
         if (json_array_append_new(list, step) != 0)
             return nw_fail(NW_ENOMEM, "JSON: no memory");
+        NW_TRY(set_levers(model, &steps->items[i], step));
         assumed |= steps->items[i].assumed;
     }
     NW_TRY(nw_json_set_u64(root, "node_counts_without_measurement", steps->unpredicted));

@@ -157,10 +157,12 @@ void nw_report_training(FILE *stream, const struct nw_job *job)
     fprintf(stream, "%s: %" PRIu64 " parameters · %s, %s%s%s\n", job->net.name,
             nw_transformer_parameter_count(&job->net), job->precision->name, job->optimizer->title,
             job->gradient_bytes > job->precision->element_bytes ? ", fp32 gradients" : "",
-            job->recompute ? ", full recomputation" : "");
+            job->recompute == NW_RECOMPUTE_FULL        ? ", full recomputation"
+            : job->recompute == NW_RECOMPUTE_SELECTIVE ? ", attention recomputed"
+                                                       : "");
     fprintf(stream,
             "step: %" PRIu64 " sequences of %" PRIu64 " tokens, at most %" PRIu64
-            " per GPU at a time\n",
+            " per data-parallel rank at a time\n",
             job->global_batch, job->sequence, job->micro_batch);
 }
 
@@ -172,6 +174,48 @@ static bool has_several_lanes(const struct nw_curves *curves)
     return false;
 }
 
+/* "tp 2 × pp 4 × dp 2", where a model is cut. */
+static void print_spread(FILE *stream, const struct nw_model *model)
+{
+    const struct {
+        const char *name;
+        int value;
+    } degrees[] = {{"tp", model->parallel.tp},
+                   {"pp", model->parallel.pp},
+                   {"cp", model->parallel.cp},
+                   {"ep", model->parallel.ep},
+                   {"virtual stages", model->parallel.virtual_stages},
+                   {"ranks a copy", model->parallel.shard_count}};
+    bool any = false;
+
+    for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++) {
+        if (degrees[i].value <= 1)
+            continue;
+        fprintf(stream, "%s%s %d", any ? ", " : "spread: ", degrees[i].name, degrees[i].value);
+        any = true;
+    }
+    if (any)
+        fprintf(stream, "%s; the rest data parallel\n",
+                model->parallel.sequence_parallel ? ", sequence parallel" : "");
+}
+
+static void print_framework(FILE *stream, const struct nw_model *model)
+{
+    if (model->profile != NULL) {
+        fprintf(stream, "framework: %s (%s)\n", model->profile->name, model->profile->title);
+        return;
+    }
+    fprintf(stream, "framework:");
+    for (size_t i = 0; model->strategies[i] != NULL; i++) {
+        const struct nw_layout layout =
+            nw_model_layout(model, model->node_counts[0], model->strategies[i]);
+
+        fprintf(stream, "%s %s of %s", i > 0 ? "," : "", model->strategies[i]->name,
+                layout.profile->name);
+    }
+    fputc('\n', stream);
+}
+
 nw_rc nw_report_job(FILE *stream, const struct nw_model *model)
 {
     const struct nw_platform *platform = &model->platform;
@@ -179,6 +223,8 @@ nw_rc nw_report_job(FILE *stream, const struct nw_model *model)
     char text[32];
 
     nw_report_training(stream, &model->job);
+    print_framework(stream, model);
+    print_spread(stream, model);
     fprintf(stream, "%d GPU%s per node%s%s", fabric->gpus_per_node,
             fabric->gpus_per_node == 1 ? "" : "s", platform->gpu != NULL ? ", " : "",
             platform->gpu != NULL ? platform->gpu->name : "");

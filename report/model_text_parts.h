@@ -20,4 +20,11 @@ const char *nw_cell_room(struct nw_cell *cell, const struct nw_model *model,
                          const struct nw_step *step);
 const char *nw_cell_come_by(const struct nw_step *step);
 
+/* A bar of the step's parts, and their names with shares of it. */
+nw_rc nw_report_breakdown(FILE *stream, const struct nw_step *step);
+/* The three largest. */
+nw_rc nw_report_levers(FILE *stream, const struct nw_model *model, const struct nw_step *step);
+/* The steps as multiples of the measured one; nothing where none was. */
+nw_rc nw_report_anchor(FILE *stream, const struct nw_model *model, const struct nw_steps *steps);
+
 #endif

@@ -7,11 +7,11 @@
 
 static nw_rc print_memory(FILE *stream, const struct nw_model *model, const struct nw_steps *steps)
 {
-    static const struct nw_column columns[] = {{"nodes", NW_RIGHT},     {"strategy", NW_LEFT},
-                                               {"weights", NW_RIGHT},   {"gradients", NW_RIGHT},
-                                               {"optimizer", NW_RIGHT}, {"activations", NW_RIGHT},
-                                               {"buffers", NW_RIGHT},   {"runtime", NW_RIGHT},
-                                               {"total", NW_RIGHT},     {"card", NW_LEFT}};
+    static const struct nw_column columns[] = {
+        {"nodes", NW_RIGHT},     {"strategy", NW_LEFT},   {"weights", NW_RIGHT},
+        {"gradients", NW_RIGHT}, {"optimizer", NW_RIGHT}, {"activations", NW_RIGHT},
+        {"buffers", NW_RIGHT},   {"runtime", NW_RIGHT},   {"total", NW_RIGHT},
+        {"card", NW_LEFT},       {"peak", NW_LEFT}};
     struct nw_table *table;
 
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
@@ -21,15 +21,16 @@ static nw_rc print_memory(FILE *stream, const struct nw_model *model, const stru
         struct nw_cell c[9];
 
         nw_table_row(table,
-                     (const char *[]){nw_cell_nodes(&c[0], step->node_count), step->strategy->name,
-                                      nw_cell_gib(&c[1], memory->weights_bytes),
-                                      nw_cell_gib(&c[2], memory->gradients_bytes),
-                                      nw_cell_gib(&c[3], memory->optimizer_bytes),
-                                      nw_cell_gib(&c[4], memory->activations_bytes),
-                                      nw_cell_gib(&c[5], memory->buffers_bytes),
-                                      nw_cell_gib(&c[6], memory->runtime_bytes),
-                                      nw_cell_gib(&c[7], memory->total_bytes),
-                                      nw_cell_room(&c[8], model, step)});
+                     (const char *[]){
+                         nw_cell_nodes(&c[0], step->node_count), step->strategy->name,
+                         nw_cell_gib(&c[1], memory->weights_bytes),
+                         nw_cell_gib(&c[2], memory->gradients_bytes),
+                         nw_cell_gib(&c[3], memory->optimizer_bytes),
+                         nw_cell_gib(&c[4], memory->activations_bytes),
+                         nw_cell_gib(&c[5], memory->buffers_bytes),
+                         nw_cell_gib(&c[6], memory->runtime_bytes + memory->fragmentation_bytes),
+                         nw_cell_gib(&c[7], memory->total_bytes), nw_cell_room(&c[8], model, step),
+                         nw_peak_name(memory->peak)});
     }
     fprintf(stream, "\nMemory per GPU, GiB\n");
     return nw_table_print(table, stream);
@@ -62,6 +63,79 @@ static nw_rc print_times(FILE *stream, const struct nw_steps *steps)
     return nw_table_print(table, stream);
 }
 
+/* The fastest that fits, on so many nodes; NULL: none does. */
+static const struct nw_step *best_of(const struct nw_steps *steps, int node_count)
+{
+    const struct nw_step *best = NULL;
+
+    for (size_t i = 0; i < steps->count; i++) {
+        const struct nw_step *step = &steps->items[i];
+
+        if (step->node_count == node_count && step->fits != 0 &&
+            (best == NULL || step->step_ns < best->step_ns))
+            best = step;
+    }
+    return best;
+}
+
+/* The fastest strategy that fits on each node count, in detail. */
+static nw_rc print_details(FILE *stream, const struct nw_model *model, const struct nw_steps *steps)
+{
+    bool any = false;
+
+    for (size_t n = 0; n < model->node_count_count; n++) {
+        const struct nw_step *best = best_of(steps, model->node_counts[n]);
+
+        if (best == NULL)
+            continue;
+        if (!any)
+            fprintf(stream, "\nWhat a step is made of (the fastest strategy that fits)\n");
+        any = true;
+        NW_TRY(nw_report_breakdown(stream, best));
+    }
+    if (any)
+        fprintf(stream, "\nWhat would make it faster, each change alone\n");
+    for (size_t n = 0; n < model->node_count_count; n++) {
+        const struct nw_step *best = best_of(steps, model->node_counts[n]);
+
+        if (best != NULL)
+            NW_TRY(nw_report_levers(stream, model, best));
+    }
+    return NW_OK;
+}
+
+static void print_left_out(FILE *stream, const struct nw_steps *steps)
+{
+    if (steps->unpredicted > 0)
+        fprintf(stream, "\nMore nodes: nothing between nodes was measured; give --nic-gbps, "
+                        "--inter-node GB/s\nor results of two nodes.\n");
+    if (steps->undealt > 0)
+        fprintf(stream,
+                "\n%zu node count%s left out: the global batch cannot be dealt evenly to "
+                "so many GPUs.\n",
+                steps->undealt, steps->undealt == 1 ? " is" : "s are");
+}
+
+/* "seq 4096 (…), framework pytorch (documented defaults)". */
+static void print_defaults(FILE *stream, const struct nw_defaults *defaults)
+{
+    char text[2048];
+    size_t length = 0;
+
+    for (size_t i = 0; i < defaults->count; i++) {
+        const struct nw_default *item = &defaults->items[i];
+        const int added = snprintf(text + length, sizeof text - length, "%s%s %s (%s)",
+                                   length > 0 ? ", " : "", item->option, item->value, item->text);
+
+        if (added < 0 || (size_t)added >= sizeof text - length)
+            break;
+        length += (size_t)added;
+    }
+    text[length] = '\0';
+    if (length > 0)
+        nw_print_wrapped(stream, "\nNot said, so taken: ", "    ", text);
+}
+
 nw_rc nw_report_predict(FILE *stream, const struct nw_model *model, const struct nw_steps *steps)
 {
     unsigned how = 0;
@@ -69,23 +143,19 @@ nw_rc nw_report_predict(FILE *stream, const struct nw_model *model, const struct
     bool optimizer_known = true;
 
     NW_TRY(nw_report_job(stream, model));
+    NW_TRY(nw_report_anchor(stream, model, steps));
     NW_TRY(print_memory(stream, model, steps));
     NW_TRY(print_times(stream, steps));
+    NW_TRY(print_details(stream, model, steps));
     for (size_t i = 0; i < steps->count; i++) {
         how |= steps->items[i].rank_count > 1 ? steps->items[i].how : 0;
         assumed |= steps->items[i].assumed;
         optimizer_known = optimizer_known && steps->items[i].optimizer_known;
     }
-    if (steps->unpredicted > 0)
-        fprintf(stream, "\nMore nodes: nothing between nodes was measured; give --inter-node GB/s "
-                        "or results of two nodes.\n");
-    if (steps->undealt > 0)
-        fprintf(stream,
-                "\n%zu node count%s left out: the global batch cannot be dealt evenly to "
-                "so many GPUs.\n",
-                steps->undealt, steps->undealt == 1 ? " is" : "s are");
+    print_left_out(stream, steps);
     if (!optimizer_known)
         fprintf(stream, "\nThe optimizer's own time is left out: memory bandwidth unknown "
                         "(--hbm or --gpu).\n");
+    print_defaults(stream, &model->defaults);
     return nw_report_notes(stream, how, assumed);
 }
