@@ -118,16 +118,28 @@ static bool redop(size_t index, struct row *row)
 
 static bool model(size_t index, struct row *row)
 {
-    char count[32];
+    const struct nw_preset *preset = nw_preset_at(index);
+    char count[32], active[32];
 
-    if (index >= nw_preset_count)
+    if (preset == NULL)
         return false;
-    const struct nw_transformer *net = &nw_presets[index].net;
+    const struct nw_transformer *net = &preset->net;
 
     row->name = net->name;
-    snprintf(row->about, sizeof row->about, "%s parameters, %llu layers of %llu",
-             nw_format_count(count, (double)nw_transformer_parameter_count(net)),
-             (unsigned long long)net->layers, (unsigned long long)net->hidden);
+    nw_format_count(count, (double)nw_transformer_parameter_count(net));
+    if (net->stated_parameters > 0)
+        snprintf(row->about, sizeof row->about, "%s parameters, %.4g GFLOP forward a sample", count,
+                 net->flops_per_sample / 1e9);
+    else if (net->experts > 0)
+        snprintf(
+            row->about, sizeof row->about,
+            "%s parameters, %s of them for a token (%llu of %llu experts), %llu layers of %llu",
+            count, nw_format_count(active, (double)nw_transformer_active_count(net)),
+            (unsigned long long)net->experts_per_token, (unsigned long long)net->experts,
+            (unsigned long long)net->layers, (unsigned long long)net->hidden);
+    else
+        snprintf(row->about, sizeof row->about, "%s parameters, %llu layers of %llu", count,
+                 (unsigned long long)net->layers, (unsigned long long)net->hidden);
     return true;
 }
 

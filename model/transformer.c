@@ -193,6 +193,8 @@ void nw_transformer_head(const struct nw_transformer *net, struct nw_tensors *te
     add(&tensors, net->head_bias ? net->vocab : 0);
     if (net->pooler)
         add_linear(&tensors, net->hidden, net->hidden, true);
+    if (net->classes > 0)
+        add_linear(&tensors, net->hidden, net->classes, true);
     *tensors_out = tensors;
 }
 

@@ -40,6 +40,7 @@ struct nw_transformer {
     bool one_norm;        /* … through one norm */
     bool encoder;         /* attention looks both ways (not causal) */
     bool pooler;          /* BERT's dense layer on the first token */
+    uint64_t classes;     /* outputs of a classifier with bias behind the head; 0: none */
     bool mlm_head;        /* BERT's dense layer, norm and bias in front of the output layer */
     bool query_norm;      /* a norm over each head of query and key (Qwen3) */
     bool wide_query_norm; /* a norm over all heads of the query, and of the key (OLMo 2) */
@@ -147,7 +148,7 @@ struct nw_preset {
     uint64_t published_parameters; /* as the published checkpoint has it */
     const char *source;
 };
-extern const struct nw_preset nw_presets[];
-extern const size_t nw_preset_count;
+size_t nw_preset_count(void);
+const struct nw_preset *nw_preset_at(size_t index); /* NULL past the last */
 
 #endif

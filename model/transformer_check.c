@@ -31,6 +31,7 @@ static const struct bound {
     BOUND(positions, 0, 1u << 24),
     BOUND(max_positions, 0, 1u << 30),
     BOUND(token_types, 0, 1u << 16),
+    BOUND(classes, 0, 1u << 20),
     BOUND(embedding_size, 0, MAX_WIDTH),
     BOUND(experts, 0, 1u << 14),
     BOUND(experts_per_token, 0, 1u << 14),

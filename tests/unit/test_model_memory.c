@@ -46,12 +46,12 @@ static double states(const struct nw_memory *memory)
 /* Rajbhandari et al. 2020: 16 bytes per parameter; a 7.0e9 model is 112 GB. */
 Test(memory, mixed_precision_adam_takes_16_bytes_per_parameter_before_sharding)
 {
-    for (size_t i = 0; i < nw_preset_count; i++) {
-        const struct nw_job job = job_of(nw_presets[i].net.name);
+    for (size_t i = 0; i < nw_preset_count(); i++) {
+        const struct nw_job job = job_of(nw_preset_at(i)->net.name);
         const struct nw_memory memory = memory_of(&job, "ddp", 8);
-        const double parameters = (double)nw_presets[i].published_parameters;
+        const double parameters = (double)nw_preset_at(i)->published_parameters;
 
-        near(states(&memory), 16 * parameters, nw_presets[i].net.name);
+        near(states(&memory), 16 * parameters, nw_preset_at(i)->net.name);
         near(16 * 7.0e9, 112e9, "7 B");
     }
 }

@@ -82,9 +82,9 @@ Test(model_text, fits_100_columns_for_every_preset_measured_or_not)
 
     add_wire(run, &(struct wire){"all_reduce", 8, 1, 30e3, 300e9});
     add_wire(run, &(struct wire){"all_reduce", 16, 2, 60e3, 3e9});
-    for (size_t i = 0; i < nw_preset_count; i++) {
-        struct nw_model measured = open_model(nw_presets[i].net.name, &results);
-        struct nw_model unmeasured = open_model(nw_presets[i].net.name, NULL);
+    for (size_t i = 0; i < nw_preset_count(); i++) {
+        struct nw_model measured = open_model(nw_preset_at(i)->net.name, &results);
+        struct nw_model unmeasured = open_model(nw_preset_at(i)->net.name, NULL);
 
         check_texts(&measured);
         check_texts(&unmeasured);
