@@ -19,7 +19,8 @@
                          : 0.0)
 
 #define GPU(gpu_name, gib, hbm, bf16, fp16, fp8, nvlink, generation, lanes, watt, links, link,     \
-            power_from, power_to, fp32, tf32, sms, matmul, matmul_fp8, gpu_form, device, from)     \
+            power_from, power_to, fp32, tf32, sms, matmul, matmul_fp8, gpu_form, gpu_arch, device, \
+            from)                                                                                  \
     {                                                                                              \
         .name = gpu_name,                                                                          \
         .memory_bytes = (uint64_t)((gib)*GIB),                                                     \
@@ -34,6 +35,7 @@
         .pcie_one_way_bytes_per_s = PCIE_LANE(generation) * (lanes),                               \
         .tdp_w = watt,                                                                             \
         .form = gpu_form,                                                                          \
+        .arch = gpu_arch,                                                                          \
         .nvlink_count = links,                                                                     \
         .nvlink_lane_bytes_per_s = (link)*1e9,                                                     \
         .power_from_w = power_from,                                                                \

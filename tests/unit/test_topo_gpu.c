@@ -67,7 +67,7 @@ Test(gpu, figures_are_in_base_units_and_one_way)
     cr_expect(eq(dbl, gpu->nvlink_one_way_bytes_per_s, 450e9));
     cr_expect(lt(dbl, fabs(gpu->pcie_one_way_bytes_per_s - 63e9), 0.1e9));
     cr_expect(eq(dbl, nw_gpu_peak(gpu, &nw_precisions[1]), 989e12));
-    cr_expect(eq(dbl, nw_gpu_peak(gpu, &nw_precisions[0]), 0));
+    cr_expect(eq(dbl, nw_gpu_peak(gpu, &nw_precisions[0]), 67e12));
     cr_assert(eq(int, nw_gpu_find("v100-sxm-32", &gpu), NW_OK));
     cr_expect(eq(dbl, gpu->bf16_flops, 0));
     cr_expect(ge(sz, nw_gpu_count, 40));
