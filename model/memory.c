@@ -193,7 +193,9 @@ static struct nw_memory stage_memory(const struct nw_memory_task *task, int inde
 
     memory.allocated_bytes = states.weights + states.optimizer + sum_of(&moments[peak]);
     memory.fragmentation_bytes =
-        assumptions->value[NW_CONSTANT_ALLOCATOR_SHARE] * memory.allocated_bytes;
+        task->policy->one_arena
+            ? 0
+            : assumptions->value[NW_CONSTANT_ALLOCATOR_SHARE] * memory.allocated_bytes;
     memory.total_bytes = memory.allocated_bytes + memory.fragmentation_bytes + memory.runtime_bytes;
     return memory;
 }

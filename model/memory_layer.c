@@ -12,6 +12,7 @@ static double larger(double a, double b)
 
 struct kept {        /* bytes per token */
     double residual; /* around the products: copies on every tp rank, unless sequence parallel */
+    double inputs;   /* of the products: as residual, unless they are kept as gathered */
     double cut;      /* inside them: 1/tp */
 };
 
@@ -69,7 +70,7 @@ static void attention(const struct nw_memory_task *task, struct kept *kept)
 
     kept->residual += norm(task);
     if (input_kept(task, NW_LORA_Q | NW_LORA_K | NW_LORA_V))
-        kept->residual += e * h;
+        kept->inputs += e * h;
     kept->residual += adapter_copy(task, NW_LORA_Q | NW_LORA_K | NW_LORA_V, h);
     kept->cut += adapter_copy(task, NW_LORA_O, w.out);
     if (job->net.kv_rank > 0)
@@ -107,7 +108,8 @@ static void mlp(const struct nw_memory_task *task, int kind, struct kept *kept)
     const double e = job->precision->element_bytes, h = (double)net->hidden;
     const bool input = input_kept(task, NW_LORA_GATE | NW_LORA_UP);
 
-    kept->residual += norm(task) + (input ? e * h : 0);
+    kept->residual += norm(task);
+    kept->inputs += input ? e * h : 0;
     kept->residual += adapter_copy(task, NW_LORA_GATE, h) + adapter_copy(task, NW_LORA_UP, h);
     if (kind == NW_LAYER_EXPERTS) {
         const double k = (double)net->experts_per_token;
@@ -136,6 +138,15 @@ static double alternate_products(const struct nw_memory_task *task, int kind)
     return task->job->precision->element_bytes * (w.query + w.value + f + down + w.out);
 }
 
+/* Sequence parallelism keeps inputs cut and gathers them again in the backward pass, beside the
+ * gradient that is not yet cut (Korthikanti et al. 2022, section 4.2.2). */
+static double regathered(const struct nw_memory_task *task)
+{
+    const double h = (double)task->job->net.hidden;
+
+    return task->norm_cut > 1 ? 2 * task->tokens * task->job->precision->element_bytes * h : 0;
+}
+
 struct nw_saved nw_memory_layer(const struct nw_memory_task *task, int kind)
 {
     const struct nw_job *job = task->job;
@@ -152,8 +163,11 @@ struct nw_saved nw_memory_layer(const struct nw_memory_task *task, int kind)
     }
     attention(task, &kept);
     mlp(task, kind, &kept);
-    saved.whole = task->tokens * (kept.residual / task->norm_cut + kept.cut / task->tp);
-    saved.working = task->tokens * e * (2 * h / task->norm_cut + (double)job->net.ffn / task->tp);
+    saved.whole =
+        task->tokens * (kept.residual / task->norm_cut + kept.cut / task->tp +
+                        kept.inputs / (task->policy->gathered_inputs ? 1 : task->norm_cut));
+    saved.working = task->tokens * e * (2 * h / task->norm_cut + (double)job->net.ffn / task->tp) +
+                    regathered(task);
     saved.stored = saved.whole;
     if (job->recompute == NW_RECOMPUTE_FULL) {
         saved.stored = input;
@@ -186,5 +200,5 @@ double nw_memory_logits(const struct nw_memory_task *task)
     const double bytes = full ? larger(task->policy->loss_bytes - 2, 8) : task->policy->loss_bytes;
     const double all = task->tokens * (double)task->job->net.vocab / task->tp * bytes;
 
-    return task->job->chunked_loss ? all / LOSS_PIECES : all;
+    return (task->job->chunked_loss ? all / LOSS_PIECES : all) + regathered(task);
 }

@@ -50,6 +50,7 @@ const struct nw_memory_policy nw_memory_policies[] = {
         EAGER,
         .alternate_products = true,
         .pipeline_keeps = true,
+        .gathered_inputs = true,
         .gathered_units = 2,
         .loss_bytes = 12,
         .source =
@@ -63,6 +64,7 @@ const struct nw_memory_policy nw_memory_policies[] = {
         .heads_repeated = true,
         .alternate_products = true,
         .pipeline_keeps = true,
+        .gathered_inputs = true,
         .gathered_units = 2,
         .loss_bytes = 12,
         .source = "as torchtitan; torch.compile of each layer",
@@ -167,6 +169,7 @@ const struct nw_memory_policy nw_memory_policies[] = {
         .text = "16-bit copies of fp32 weights inside the compiled step, fused",
         AUTOCAST,
         .gathered_units = 2,
+        .one_arena = true,
         .loss_bytes = 8,
         .source =
             "MaxText weight_dtype float32, dtype bfloat16; XLA rematerialises elementwise work",
@@ -179,6 +182,7 @@ const struct nw_memory_policy nw_memory_policies[] = {
         .gradients_stay = true,
         .bucket_copies = true,
         .update_bytes = 4,
+        .one_arena = true,
         .loss_bytes = 14,
         .source = "PaddleNLP amp O2 with master weights; fleet group_sharded_stage2; "
                   "ParallelCrossEntropy in fp32",
@@ -206,6 +210,7 @@ const struct nw_memory_policy nw_memory_policies[] = {
         .text = "16-bit weights, gradients in place, fused kernels, loss in place",
         .gradients_stay = true,
         .gathered_units = 2,
+        .one_arena = true,
         .loss_bytes = 2,
         .source = "llm.c train_gpt2.cu: fused classifier writes the gradient over the logits",
     },
@@ -214,6 +219,7 @@ const struct nw_memory_policy nw_memory_policies[] = {
         .text = "16-bit weights, fp32 copy in the optimizer, fp32 loss",
         .dropout = true,
         .gradients_stay = true,
+        .one_arena = true,
         .loss_bytes = 14,
         .source = "MXNet amp multi_precision",
     },

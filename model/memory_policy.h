@@ -25,11 +25,13 @@ struct nw_memory_policy {
     bool pipeline_keeps;   /* fsdp in a pipeline: gathered weights and unreduced gradients stay from
                               micro-batch to micro-batch */
     bool frozen_stay;      /* fsdp: gathered frozen weights stay until the backward pass ends */
+    bool one_arena; /* memory is taken once or given back: nothing cached beside what is in use */
     /* Activations. */
     bool norm_copies;        /* an unfused norm keeps its input in fp32 and its own output */
     bool gate_copies;        /* an unfused SwiGLU keeps the activated gate too */
     bool heads_repeated;     /* keys and values are repeated for all heads before attention */
     bool joined_qkv;         /* the value is a view that keeps the whole product of q, k and v */
+    bool gathered_inputs;    /* with sequence parallelism products keep their input as gathered */
     bool dropout;            /* masks of the two residual dropouts, plain MLP only */
     bool alternate_products; /* selective recomputation: every other matrix product is kept */
     bool adapter_dropout;    /* adapters read a dropped copy of their input */
