@@ -77,7 +77,7 @@ def family(source):
 GPUS = [(re.compile(pattern), name) for pattern, name in (
     (r"gb300", "GB300 288GB"), (r"gb200", "GB200 186GB"), (r"b300", "B300 SXM 288GB"), (r"b200", "B200 SXM 180GB"),
     (r"gh200", "GH200 96GB"), (r"h200.*nvl", "H200 NVL 141GB"), (r"h200", "H200 SXM 141GB"),
-    (r"h100.*pcie", "H100 PCIe 80GB"), (r"h100.*nvl(?!ink)|h100.*94 ?gb", "H100 NVL 94GB"), (r"h100|h100.*96", "H100 SXM5 80GB"),
+    (r"h100.*pcie", "H100 PCIe 80GB"), (r"h100.*nvl(?!ink)", "H100 NVL 94GB"), (r"h100|h100.*96", "H100 SXM5 80GB"),
     (r"h800.*pcie", "H800 PCIe 80GB"), (r"a800/h800", ""), (r"h800", "H800 SXM5 80GB"), (r"h20-3e", "H20-3e SXM 141GB"), (r"\bh20\b", "H20 SXM 96GB"),
     (r"a100.*pcie.*40|a100.*40.*pcie", "A100 PCIe 40GB"), (r"a100.*pcie", "A100 PCIe 80GB"), (r"a100.*40", "A100 SXM4 40GB"), (r"a100", "A100 SXM4 80GB"),
     (r"a800.*pcie", "A800 PCIe 80GB"), (r"a800", "A800 SXM4 80GB"),
@@ -110,11 +110,10 @@ def nics(row, gpu, gpus_per_node, job):
     """Gb/s of a node's NICs and their count."""
     stated = number(row, "inter_link_gbps_per_node")
     if stated is None:
-        match = re.search(r"(\d+) ?x ?(\d+) ?(?:gbe|gb/s|gbps|gb\b|g\b)", (row["intra_link"] + " ; " + row["notes"]).lower())
-        match = match if match and int(match.group(1)) <= 32 and 10 <= int(match.group(2)) <= 800 else None
-        rate = int(match.group(1)) * int(match.group(2)) if match and "dgx a" not in row["notes"].lower() else None
-        if rate and "ethernet" not in row["notes"][match.start():match.end() + 30].lower():
-            return rate, int(match.group(1))
+        # "2 x 200Gbe Ethernet", "4x200 Gb/s RDMA per node"
+        match = re.search(r"(\d+) ?x ?(\d+) ?(?:gbe|gb/s rdma|g rdma|gb/s ib|gbps)", (row["intra_link"] + " ; " + row["notes"]).lower())
+        if match and 1 <= int(match.group(1)) <= 32 and 10 <= int(match.group(2)) <= 800:
+            return int(match.group(1)) * int(match.group(2)), int(match.group(1))
         job.assumed.append("NICs")
         if re.search(r"H100 SXM|H200 SXM|H800 SXM|H20|B[23]00 SXM|MI3", gpu):
             return 3200, 8
@@ -355,6 +354,15 @@ def from_notes(row, *words):
     return None
 
 
+def model_parallel(size, job):
+    memory = re.search(r"(\d+)GB", job.gpu)
+    room = 0.8 * int(memory.group(1)) * 1e9 if memory else 64e9
+    tp = 1
+    while tp < size and size % (2 * tp) == 0 and 2 * job.shape.parameters() / tp > room:
+        tp *= 2
+    return tp, size // tp
+
+
 def spread(row, job, gpus, accepted):
     """Strategy and degrees into the request; returns the data-parallel ranks."""
     text = row["strategy"].lower()
@@ -371,19 +379,18 @@ def spread(row, job, gpus, accepted):
             if not (tp and dp_stated):
                 raise Unknown("pipeline stages not stated")
             pp = max(1, gpus // (tp * cp * dp_stated))
+    size = re.search(r"\(tpxcp\) size (\d+)", row["notes"].lower())
+    if not tp and size:
+        # tensor-parallel ranks as few as hold the weights, the rest split the sequence
+        tp, cp = model_parallel(int(size.group(1)), job)
+        job.assumed.append("TP of TP x CP")
     if not tp:
         tp = 1
-        if re.search(r"\btp\b", text) or "model-parallel (tpxcp) size" in row["notes"].lower():
-            match = re.search(r"size (\d+) derived", row["notes"].lower())
-            if match:
-                tp = int(match.group(1))
-            elif dp_stated:
-                tp = max(1, gpus // (pp * cp * dp_stated))
-            else:
+        if re.search(r"\btp\b", text):
+            if not dp_stated or not whole(row, "pp") and re.search(r"\bpp\b", text):
                 raise Unknown("tensor-parallel ranks not stated")
-            job.assumed.append("tensor-parallel ranks of the data-parallel ones")
-            if pp > 1 or tp > 16:
-                raise Unknown("tensor- and pipeline-parallel ranks not stated apart")
+            tp = max(1, gpus // (pp * cp * dp_stated))
+            job.assumed.append("TP of the data-parallel ranks")
     if re.search(r"\bcp\b", text) and cp == 1 and dp_stated and gpus % (tp * pp * dp_stated) == 0:
         cp = gpus // (tp * pp * dp_stated)
     if gpus % (tp * pp * cp):
@@ -403,13 +410,14 @@ def spread(row, job, gpus, accepted):
         raise Unknown(f"strategy that the model does not have: {names[0]}")
     if strategy == "ddp" and re.search(r"distributed|sharded", row["optimizer"].lower()):
         strategy = "zero1"
+    # recipes of this age cut the optimizer over the data-parallel ranks
+    if strategy == "ddp" and dp > 1 and (job.profile in ("megatron", "nemo") or "zero stage not stated" in text):
+        strategy = "zero1"
+        job.assumed.append("optimizer cut")
     if strategy == "zero1" and job.profile in ("megatron", "nemo", "megatron-legacy"):
         strategy = accepted.pick("strategies", ("distopt", "zero1"))
     if strategy == "ddp" and gpus == 1:
         strategy = accepted.pick("strategies", ("none", "ddp"))
-    # NeMo's and MLPerf's LoRA run over Megatron's distributed optimizer
-    if strategy == "ddp" and job.profile in ("megatron", "nemo") and "lora" in text:
-        strategy = accepted.pick("strategies", ("distopt", "zero1"))
     if text == "" and gpus > 1:
         job.assumed.append("strategy")
     request["strategy"] = strategy
@@ -425,6 +433,9 @@ def spread(row, job, gpus, accepted):
         request["sequence-parallel"] = "no" if "no sp" in row["notes"].lower() else "yes"
     elif "no sp" in row["notes"].lower():
         request["sequence-parallel"] = "no"
+    elif tp > 1 and (job.profile in ("megatron", "nemo") or job.profile.startswith("torchtitan")):
+        request["sequence-parallel"] = "yes"  # their recipes' default
+        job.assumed.append("sequence parallel")
     return dp
 
 
@@ -484,7 +495,7 @@ SKIP = [(re.compile(pattern), why) for pattern, why in (
     (r"read from figure|digiti[sz]ed|bar chart|labelled value in figure|read off|eyeball", "read off a drawing"),
     (r"inconsistent|ambiguous|ambiguity|swapped|approximate|start-up|not captured|~ ?\d+ ?ms|\"about|unclear|outlier", "table contradicts itself or is approximate"),
     (r"incl\. data loading|input-bound|data loading bound|excludes data loading", "bound by the loader, or it was left out"),
-    (r"length binning|variable-length|padding per batch|padded|dynamic padding", "fewer tokens than stated"),
+    (r"length binning|variable-length|padding per batch|padded|dynamic padding|HF example default", "fewer tokens than stated"),
     (r"exceeds|above peak|faster than the peak", "beyond the GPU's peak"),
 )]
 SKIP_MEMORY = re.compile(r"analytic|estimate", re.I)
@@ -504,6 +515,8 @@ def why_not_scored(row, job):
             return why
     if memory and SKIP_MEMORY.search(row["notes"]):
         return "computed, not measured"
+    if job.shape.encoder and re.search(r"squad|glue|fine-?tun", row["model"].lower()) and not memory:
+        return "fewer tokens than stated"
     if "vtrain" in source and (job.shape.hidden or 0) < 2048:
         return "narrow shapes of an operator sweep"
     return ""
@@ -543,7 +556,7 @@ def measured(row, job, sequence, total, gpus, peak_flops):
 def policy(row, job):
     """Whether the row says what its framework keeps in memory."""
     return all(row[name] for name in ("recompute", "attention", "optimizer", "precision", "micro_batch", "strategy", "framework")) \
-        and not set(job.assumed) & {"accumulation", "LoRA rank", "LoRA targets", "optimizer", "micro-batch"}
+        and not set(job.assumed) & {"accumulation", "LoRA rank", "LoRA targets", "optimizer", "micro-batch", "optimizer cut", "TP of TP x CP"}
 
 
 def model_options(job):

@@ -299,7 +299,9 @@ def find(row):
     if not shape.hidden:
         raise Unknown("model shape not stated (no layers and hidden size, no public name)")
     if not shape.heads:
-        shape.heads = shape.hidden // (128 if shape.hidden >= 2048 else 64)
+        wish = 128 if shape.hidden >= 2048 else 64
+        sizes = [size for size in range(8, 513, 8) if shape.hidden % size == 0] or [shape.hidden]
+        shape.heads = shape.hidden // min(sizes, key=lambda size: abs(size - wish))
         assumed.append("heads")
     if columns["heads"] and not columns["kv_heads"] and (not known or known["kv_heads"] == known["heads"]):
         shape.kv_heads = 0
