@@ -11,8 +11,8 @@
 /* Scales that stand for no wire and for an infinitely fast one. */
 #define NO_WIRE       1e-9
 #define INFINITE_WIRE 1e9
-/* Standard deviations from the middle to an end of a 95 % interval. */
-#define INTERVAL_DEVIATIONS 1.96
+/* Standard deviations from the middle to an end of a 90 % interval. */
+#define INTERVAL_DEVIATIONS 1.6449
 
 /* Fastest step of one node count under the scenario. */
 static nw_rc fastest(const struct nw_comparison *comparison, const struct nw_platform *platform,
@@ -27,9 +27,8 @@ static nw_rc fastest(const struct nw_comparison *comparison, const struct nw_pla
 }
 
 /* Strong scaling: the same tokens in each step. */
-nw_rc nw_cost_ratio(const struct nw_comparison *comparison, const struct nw_platform *platform,
-                    const struct nw_scenario *scenario, double *ratio_out,
-                    const struct nw_strategy **strategy_out)
+nw_rc nw_ratios_of(const struct nw_comparison *comparison, const struct nw_platform *platform,
+                   const struct nw_scenario *scenario, struct nw_ratios *ratios_out)
 {
     const struct nw_model *model = comparison->model;
     const int base_nodes = comparison->base->node_count;
@@ -38,11 +37,14 @@ nw_rc nw_cost_ratio(const struct nw_comparison *comparison, const struct nw_plat
 
     NW_TRY(fastest(comparison, platform, base_nodes, scenario, &base_step));
     NW_TRY(fastest(comparison, platform, nodes, scenario, &step));
-    *strategy_out = step.strategy;
-    *ratio_out = nw_total_cost(model, nodes, base_nodes,
-                               nw_useful_tokens_per_s(&model->job, &model->terms, &step)) /
-                 nw_total_cost(model, base_nodes, base_nodes,
-                               nw_useful_tokens_per_s(&model->job, &model->terms, &base_step));
+    const double base_rate = nw_useful_tokens_per_s(&model->job, &model->terms, &base_step);
+    const double rate = nw_useful_tokens_per_s(&model->job, &model->terms, &step);
+
+    *ratios_out =
+        (struct nw_ratios){.cost = nw_total_cost(model, nodes, base_nodes, rate) /
+                                   nw_total_cost(model, base_nodes, base_nodes, base_rate),
+                           .time = base_rate / rate,
+                           .strategy = step.strategy};
     return NW_OK;
 }
 
@@ -56,26 +58,27 @@ double nw_probability_below(double distance, double half)
 /* Each source of error moves both node counts alike (the same GPUs, the same wires); its effect on
  * the logarithm of the ratio is taken as half the distance between its ends, the sources as
  * independent and normal. */
-nw_rc nw_cost_ratio_interval(const struct nw_comparison *comparison, double limit,
-                             struct nw_choice *choice_out)
+nw_rc nw_fill_intervals(const struct nw_comparison *comparison, double limit,
+                        struct nw_choice *choice_out)
 {
     const struct nw_scenario *middle = &comparison->model->scenario;
-    const double ratio = choice_out->cost_ratio;
-    double half = 0;
+    double cost_half = 0, time_half = 0;
 
     for (enum nw_error_source source = 0; source < NW_ERROR_COUNT; source++) {
         struct nw_scenario ends[2];
-        const struct nw_strategy *strategy;
-        double low, high;
+        struct nw_ratios low, high;
 
         nw_scenario_ends(comparison->platform, middle, source, ends);
-        NW_TRY(nw_cost_ratio(comparison, comparison->platform, &ends[0], &low, &strategy));
-        NW_TRY(nw_cost_ratio(comparison, comparison->platform, &ends[1], &high, &strategy));
-        half = hypot(half, log(high / low) / 2);
+        NW_TRY(nw_ratios_of(comparison, comparison->platform, &ends[0], &low));
+        NW_TRY(nw_ratios_of(comparison, comparison->platform, &ends[1], &high));
+        cost_half = hypot(cost_half, log(high.cost / low.cost) / 2);
+        time_half = hypot(time_half, log(high.time / low.time) / 2);
     }
-    choice_out->cost_ratio_low = ratio * exp(-half);
-    choice_out->cost_ratio_high = ratio * exp(half);
-    choice_out->probability = nw_probability_below(log(limit / ratio), half);
+    choice_out->cost_ratio_low = choice_out->cost_ratio * exp(-cost_half);
+    choice_out->cost_ratio_high = choice_out->cost_ratio * exp(cost_half);
+    choice_out->time_ratio_low = choice_out->time_ratio * exp(-time_half);
+    choice_out->time_ratio_high = choice_out->time_ratio * exp(time_half);
+    choice_out->probability = nw_probability_below(log(limit / choice_out->cost_ratio), cost_half);
     return NW_OK;
 }
 
@@ -91,9 +94,13 @@ static nw_rc ratio_at(const struct search *search, double scale, double *ratio_o
                       const struct nw_strategy **strategy_out)
 {
     struct nw_scenario scenario = search->comparison->model->scenario;
+    struct nw_ratios ratios;
 
-    scenario.inter_scale = scale;
-    return nw_cost_ratio(search->comparison, &search->platform, &scenario, ratio_out, strategy_out);
+    scenario.inter_scale *= scale;
+    NW_TRY(nw_ratios_of(search->comparison, &search->platform, &scenario, &ratios));
+    *ratio_out = ratios.cost;
+    *strategy_out = ratios.strategy;
+    return NW_OK;
 }
 
 /* Bisection of the logarithm: the ratio falls as the wire gets faster. */

@@ -40,14 +40,16 @@ int nw_fewest_nodes(const struct nw_model *model);
 
 /* ---- intervals and the wire (model/break_even.c) ------------------------------------------- */
 
-/* Cost per token of the choice over the base's. Strategies: those that fit, the fastest under this
- * scenario; the one taken into *strategy_out. */
-nw_rc nw_cost_ratio(const struct nw_comparison *comparison, const struct nw_platform *platform,
-                    const struct nw_scenario *scenario, double *ratio_out,
-                    const struct nw_strategy **strategy_out);
-/* Sets the choice's cost_ratio_low, cost_ratio_high and probability. */
-nw_rc nw_cost_ratio_interval(const struct nw_comparison *comparison, double limit,
-                             struct nw_choice *choice_out);
+struct nw_ratios {                      /* of the choice over the base */
+    double cost, time;                  /* of the same tokens */
+    const struct nw_strategy *strategy; /* of the choice */
+};
+/* Strategies: those that fit, the fastest under this scenario. */
+nw_rc nw_ratios_of(const struct nw_comparison *comparison, const struct nw_platform *platform,
+                   const struct nw_scenario *scenario, struct nw_ratios *ratios_out);
+/* Sets the intervals of the choice's ratios, and its probability. */
+nw_rc nw_fill_intervals(const struct nw_comparison *comparison, double limit,
+                        struct nw_choice *choice_out);
 /* Sets the choice's break_even… and measured_busbw. */
 nw_rc nw_break_even_of(const struct nw_comparison *comparison, struct nw_choice *choice_out);
 /* Probability that a value whose likely logarithm lies `distance` below a limit is below it, where

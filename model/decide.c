@@ -99,6 +99,12 @@ static struct nw_choice nothing_known(int node_count)
                               .cost_ratio = NAN,
                               .cost_ratio_low = NAN,
                               .cost_ratio_high = NAN,
+                              .time_ratio = NAN,
+                              .time_ratio_low = NAN,
+                              .time_ratio_high = NAN,
+                              .anchor_speedup = NAN,
+                              .anchor_speedup_low = NAN,
+                              .anchor_speedup_high = NAN,
                               .probability = NAN,
                               .in_time_probability = NAN,
                               .break_even_busbw_bytes_per_s = NAN,
@@ -182,6 +188,29 @@ static void fill_in_time(const struct nw_terms *terms, struct nw_choice *choice)
             log(terms->deadline_ns / choice->time_ns), log(step->high_ns / step->low_ns) / 2);
 }
 
+/* Where the base is what was measured, only the ratio of the two is uncertain; else the prediction
+ * that stands on it. */
+static void fill_anchored(const struct nw_model *model, const struct nw_choice *base,
+                          struct nw_choice *choice)
+{
+    const struct nw_anchor *anchor = &model->anchor;
+    const struct nw_step *step = &choice->strong;
+
+    if (!anchor->given || !choice->predicted)
+        return;
+    const bool same = base->rank_count == anchor->rank_count;
+    const double low =
+        same ? choice->time_ratio_low / choice->time_ratio : step->low_ns / step->step_ns;
+    const double high =
+        same ? choice->time_ratio_high / choice->time_ratio : step->high_ns / step->step_ns;
+
+    choice->anchor_speedup =
+        step->tokens_per_s /
+        ((double)anchor->global_batch * (double)model->job.sequence / anchor->step_ns * 1e9);
+    choice->anchor_speedup_low = choice->anchor_speedup / high;
+    choice->anchor_speedup_high = choice->anchor_speedup / low;
+}
+
 static nw_rc hold_against(const struct nw_model *model, const struct nw_platform *platform,
                           const struct nw_choice *base, struct nw_choice *choice)
 {
@@ -189,11 +218,12 @@ static nw_rc hold_against(const struct nw_model *model, const struct nw_platform
         .model = model, .platform = platform, .base = base, .choice = choice};
 
     choice->speedup = choice->useful_tokens_per_s / base->useful_tokens_per_s;
+    choice->time_ratio = 1 / choice->speedup;
     choice->efficiency = choice->speedup * base->rank_count / (double)choice->rank_count;
     choice->cost_ratio =
         nw_total_cost(model, choice->node_count, base->node_count, choice->useful_tokens_per_s) /
         nw_total_cost(model, base->node_count, base->node_count, base->useful_tokens_per_s);
-    NW_TRY(nw_cost_ratio_interval(&comparison, 1 + model->terms.max_extra_cost, choice));
+    NW_TRY(nw_fill_intervals(&comparison, 1 + model->terms.max_extra_cost, choice));
     nw_fill_price_even(model, base, choice);
     choice->pays = verdict(&model->terms, base, choice);
     return NW_OK;
@@ -205,6 +235,7 @@ static void be_base(const struct nw_model *model, bool smaller_unfit, struct nw_
     choice->weak = choice->strong;
     choice->weak_predicted = true;
     choice->cost_ratio = choice->cost_ratio_low = choice->cost_ratio_high = 1;
+    choice->time_ratio = choice->time_ratio_low = choice->time_ratio_high = 1;
     if (isfinite(model->job.tokens))
         choice->cost = nw_total_cost(model, choice->node_count, choice->node_count,
                                      choice->useful_tokens_per_s);
@@ -217,6 +248,7 @@ static nw_rc judge(const struct nw_model *model, const struct nw_platform *platf
 {
     if (choice == base) {
         be_base(model, smaller_unfit, choice);
+        fill_anchored(model, base, choice);
         fill_in_time(&model->terms, choice);
         return NW_OK;
     }
@@ -229,6 +261,7 @@ static nw_rc judge(const struct nw_model *model, const struct nw_platform *platf
     if (choice->predicted) {
         NW_TRY(hold_against(model, platform, base, choice));
         NW_TRY(look_at_weak(model, platform, base, choice));
+        fill_anchored(model, base, choice);
         fill_in_time(&model->terms, choice);
         if (isfinite(model->job.tokens))
             choice->cost = nw_total_cost(model, choice->node_count, base->node_count,

@@ -24,6 +24,7 @@ struct nw_storage {                             /* a node's path to training dat
     double read_bytes_per_s, write_bytes_per_s; /* NAN: unknown */
     nw_figure read_from, write_from;
     bool shared; /* all nodes together reach no more than one; else each brings its own */
+    bool shared_given;
 };
 
 struct nw_failures {
@@ -154,7 +155,10 @@ struct nw_choice { /* one node count */
     double cost_per_billion_tokens;
     double time_ns, cost;                  /* of all --tokens, one-off cost included; NAN */
     double deadline_tokens, deadline_cost; /* reached and spent by --deadline; NAN */
-    double cost_ratio, cost_ratio_low, cost_ratio_high; /* per token, over the base */
+    double cost_ratio, cost_ratio_low, cost_ratio_high; /* of the same tokens, over the base */
+    double time_ratio, time_ratio_low, time_ratio_high; /* the same of their time */
+    /* Tokens/s over those of the step that the user measured; NAN: none was. */
+    double anchor_speedup, anchor_speedup_low, anchor_speedup_high;
     double probability;         /* that the cost ratio is within the limit; NAN */
     double in_time_probability; /* that all tokens are done by the deadline; NAN: not asked */
     nw_break_even break_even;

@@ -112,6 +112,11 @@ static nw_rc set_figures(json_t *object, const struct nw_choice *choice)
         {"tokens_by_deadline", choice->deadline_tokens},
         {"cost_by_deadline", choice->deadline_cost}, {"cost_ratio", choice->cost_ratio},
         {"cost_ratio_low", choice->cost_ratio_low}, {"cost_ratio_high", choice->cost_ratio_high},
+        {"time_ratio", choice->time_ratio}, {"time_ratio_low", choice->time_ratio_low},
+        {"time_ratio_high", choice->time_ratio_high},
+        {"speedup_over_measured", choice->anchor_speedup},
+        {"speedup_over_measured_low", choice->anchor_speedup_low},
+        {"speedup_over_measured_high", choice->anchor_speedup_high},
         {"probability_pays", choice->probability},
         {"probability_in_time", choice->in_time_probability});
 }

@@ -128,6 +128,39 @@ void nw_model_request_take_quote(struct nw_model_request *request, const struct 
         take_prices(request, quote);
 }
 
+static bool names_a_gpu(const struct nw_results *results)
+{
+    for (size_t r = 0; results != NULL && r < results->run_count; r++) {
+        const struct nw_context *context = &results->runs[r].context;
+
+        if (context->gpu_model[0] != '\0')
+            return true;
+        for (int h = 0; context->hosts != NULL && h < context->host_count; h++)
+            if (context->hosts[h].gpu_model[0] != '\0')
+                return true;
+    }
+    return false;
+}
+
+void nw_model_request_take_quoted_machine(struct nw_model_request *request,
+                                          const struct nw_quote *quote,
+                                          const struct nw_results *results)
+{
+    const struct nw_gpu *gpu;
+
+    if (request->nic_gbit_per_s <= 0 && known_or_zero(quote->nic_bytes_per_s) > 0) {
+        request->nic_count = quote->nic_count > 0 ? quote->nic_count : 1;
+        request->nic_gbit_per_s = request->nic_count * quote->nic_bytes_per_s * 8 / 1e9;
+    }
+    if (request->gpu != NULL || request->tflops > 0 || request->gemm_tflops > 0 ||
+        quote->gpu_model[0] == '\0' || names_a_gpu(results))
+        return;
+    if (nw_gpu_find(quote->gpu_model, &gpu) == NW_OK)
+        request->gpu = gpu->name;
+    else
+        nw_clear_error(); /* the model says what it needs */
+}
+
 /* ---- terms --------------------------------------------------------------------------------- */
 
 /* The slowest data path that some host of the results was measured with (check --disk). */
@@ -150,7 +183,7 @@ static void measured_storage(const struct nw_context *context, struct nw_storage
 
 static void keep_slower(double found, double *rate, nw_figure *from)
 {
-    if (!(found > 0) || (*from == NW_FIGURE_MEASURED && found >= *rate))
+    if (!(found > 0) || *from == NW_FIGURE_GIVEN || (*from == NW_FIGURE_MEASURED && found >= *rate))
         return;
     *rate = found;
     *from = NW_FIGURE_MEASURED;
@@ -166,7 +199,7 @@ void nw_storage_of_topo(const struct nw_topo *topo, struct nw_storage *storage)
                 &storage->read_from);
     keep_slower(nw_topo_number(topo, 0, NW_FACT_DATA_WRITE), &storage->write_bytes_per_s,
                 &storage->write_from);
-    if (medium != NULL)
+    if (medium != NULL && !storage->shared_given)
         storage->shared = strcmp(medium, "shared") == 0;
 }
 
@@ -200,7 +233,8 @@ static struct nw_storage storage_of(const struct nw_price_request *price,
              &storage.read_from);
     set_rate(price->quoted_write_bytes_per_s, NW_FIGURE_QUOTED, &storage.write_bytes_per_s,
              &storage.write_from);
-    storage.shared = price->storage_shared != NULL ? strcmp(price->storage_shared, "yes") == 0
+    storage.shared_given = price->storage_shared != NULL;
+    storage.shared = storage.shared_given ? strcmp(price->storage_shared, "yes") == 0
                      : storage.write_from == NW_FIGURE_QUOTED ? price->quoted_shared
                                                               : measured.shared;
     return storage;

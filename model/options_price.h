@@ -28,6 +28,7 @@ struct nw_price_request { /* beside the price fields of struct nw_model_request 
 };
 
 struct nw_model_request;
+struct nw_quote;
 struct nw_results;
 struct nw_storage;
 struct nw_terms;
@@ -37,6 +38,10 @@ struct nw_topo;
  * NW_EUSAGE: an extra without a price, a rental without its price. */
 nw_rc nw_terms_make(const struct nw_model_request *request, const struct nw_results *results,
                     struct nw_terms *terms_out);
+/* GPU and NICs of the quote where neither the request nor the results name any. */
+void nw_model_request_take_quoted_machine(struct nw_model_request *request,
+                                          const struct nw_quote *quote,
+                                          const struct nw_results *results);
 /* What a host's topology says of its data path, where that is slower than what is known. */
 void nw_storage_of_topo(const struct nw_topo *topo, struct nw_storage *storage);
 

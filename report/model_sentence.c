@@ -84,6 +84,23 @@ static void say_length(struct nw_say *say, const struct nw_model *model,
 
 /* ---- with figures -------------------------------------------------------------------------- */
 
+/* "your measured 12.9 s a step on 8 GPUs becomes 6.62 s on 16, 1.95× [1.91, 1.99] the tokens/s,
+ * with fsdp". */
+static void say_anchored(struct nw_say *say, const struct nw_model *model,
+                         const struct nw_choice *choice)
+{
+    const struct nw_anchor *anchor = &model->anchor;
+    struct nw_cell before, after;
+
+    nw_say(say,
+           "%s, measured at %s a step on %d GPUs, takes %s on %d with %s: %.2f× [%.2f, %.2f] the "
+           "tokens/s",
+           model->job.net.name, nw_cell_part(&before, anchor->step_ns), anchor->rank_count,
+           nw_cell_part(&after, choice->strong.step_ns), choice->rank_count,
+           choice->strong.strategy->name, choice->anchor_speedup, choice->anchor_speedup_low,
+           choice->anchor_speedup_high);
+}
+
 /* "gpt2-124m with ddp is 1.81× as fast for 2.00× the price (91 % efficiency, 8 % of each step waits
  * for the wire), so that a token costs 1.10× [1.06, 1.15] as much". */
 static void say_reason(struct nw_say *say, const struct nw_model *model,
@@ -93,8 +110,12 @@ static void say_reason(struct nw_say *say, const struct nw_model *model,
     const double waits = (step->exposed_ns + step->overlap_loss_ns) / step->step_ns;
     struct nw_cell cell;
 
-    nw_say(say, "%s with %s is %.2f× as fast for %.2f× the price (%s efficiency",
-           model->job.net.name, step->strategy->name, choice->speedup,
+    if (isfinite(choice->anchor_speedup))
+        say_anchored(say, model, choice);
+    else
+        nw_say(say, "%s with %s is %.2f× as fast", model->job.net.name, step->strategy->name,
+               choice->speedup);
+    nw_say(say, " for %.2f× the price (%s efficiency",
            choice->price_per_hour / base->price_per_hour,
            nw_cell_percent(&cell, choice->efficiency));
     if (waits > WAIT_WORTH_NAMING)
