@@ -7,6 +7,7 @@
 #include "model/model.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "model/gemm.h"
 #include "model/operators.h"
@@ -98,6 +99,18 @@ static void backward_linear(const struct rates *rates, const struct nw_linear *l
             pass);
 }
 
+/* Kernels that were written for Ampere's matrix instructions reach 0.63 of the rate of those that
+ * came with Hopper (Luo et al. 2024, Benchmarking and Dissecting the Nvidia Hopper GPU, table 7).
+ */
+static double instruction_share(const struct rates *rates)
+{
+    const struct nw_gpu *gpu = rates->platform->gpu;
+    const bool has_new =
+        gpu != NULL && (strcmp(gpu->arch, "hopper") == 0 || strcmp(gpu->arch, "blackwell-dc") == 0);
+
+    return has_new && !rates->profile->attention_units ? 0.63 : 1;
+}
+
 /* A fused core: its tiles of 128 queries are dealt to the SMs like a product's; heads of 64 feed
  * the matrix units less than those of 128 (Dao 2023, figures 4-7). */
 static double core_ns(const struct rates *rates, const struct nw_attention_core *core, double flops)
@@ -106,7 +119,7 @@ static double core_ns(const struct rates *rates, const struct nw_attention_core 
         .batch = core->batch, .m = core->rows, .n = 128, .k = 1e9 /* depth costs nothing */};
     const double size = (core->query_size + core->value_size) / 2;
     const double share = constant(rates->platform, NW_CONSTANT_ATTENTION_SHARE) * size /
-                         (size + 32) * (160.0 / 128) *
+                         (size + 32) * (160.0 / 128) * instruction_share(rates) *
                          fmin(nw_shape_share(rates->platform, &tiles) / 0.92, 1);
 
     return core->batch > 0

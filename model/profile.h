@@ -17,17 +17,19 @@ typedef enum {
 struct nw_profile {
     const char *name, *title; /* "pytorch" "pytorch-compile" "deepspeed" "megatron" … */
     double ddp_first_bucket_bytes, ddp_bucket_bytes;
-    double reduce_bucket_elements;         /* zero1, zero2, zero3 */
-    double gather_bucket_elements;         /* weights after the update */
-    double bucket_elements_per_rank;       /* buckets grow with the ranks: at least so much each */
-    double prefetch_elements;              /* largest gather of zero3; INFINITY: a layer */
-    double live_elements;                  /* gathered weights that zero3 keeps */
-    double gradient_bytes, reduce_bytes;   /* 0: the weights' own type */
-    bool buckets_are_copies;               /* DDP's gradient_as_bucket_view = False */
+    double reduce_bucket_elements;       /* zero1, zero2, zero3 */
+    double gather_bucket_elements;       /* weights after the update */
+    double bucket_elements_per_rank;     /* buckets grow with the ranks: at least so much each */
+    double prefetch_elements;            /* largest gather of zero3; INFINITY: a layer */
+    double live_elements;                /* gathered weights that zero3 keeps */
+    double gradient_bytes, reduce_bytes; /* 0: the weights' own type */
+    bool buckets_are_copies;             /* DDP's gradient_as_bucket_view = False */
     bool reduces_last; /* sharded gradients too are reduced after the last micro-batch only */
     nw_overlap gradients, weights, tensor; /* what hides: reductions, gathers, TP all-reduces */
     double memory_passes; /* bytes of elementwise work over the least possible (fused): 1 … 2 */
-    double launch_share;  /* of the kernels that the CPU launches one by one; 0: graphs, C */
+    double launch_share;  /* kernels that the CPU launches for one that the model counts: eager
+                             frameworks reshape, cast and copy; 1: none of that; 0: graphs */
+    bool attention_units; /* its fused attention uses Hopper's own instructions (cuDNN, FA-3) */
     double time_factor;   /* a step of this software over the roofline: loader, allocator, gaps */
     bool fused_loss;      /* cross entropy without fp32 logits in memory */
     const char *source;
