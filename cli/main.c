@@ -22,6 +22,9 @@ static const struct nw_command nw_commands[] = {
     {"audit", "hold results against a quote and against physics", nw_cmd_audit},
     {"predict", "memory and step time of a training job from measured curves", nw_cmd_predict},
     {"decide", "is a second node worth its price", nw_cmd_decide},
+    {"emit", "the plan as configuration: DeepSpeed, Accelerate, Megatron, Slurm, Kubernetes",
+     nw_cmd_emit},
+    {"infer", "serving: tokens/s, latency, sequences at once and cost on any GPUs", nw_cmd_infer},
     {"list", "what can be named: models, GPUs, collectives, strategies …", nw_cmd_list},
     {NULL, NULL, NULL},
 };

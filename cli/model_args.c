@@ -30,8 +30,48 @@ static const struct nw_option batch_rows[] = {
      .help = "many predictions: one JSON object a line (-: standard input), its keys the options' "
              "names, \"id\" and \"results\"; one JSON object is answered for each"},
 };
-#define BATCH_COUNT (sizeof batch_rows / sizeof batch_rows[0])
-#define OWN_COUNT   (sizeof own_rows / sizeof own_rows[0])
+static const struct nw_option emit_rows[] = {
+    {.name = "as",
+     .argument = "FORMATS",
+     .type = NW_OPTION_TEXT,
+     .offset = offsetof(struct nw_model_args, emit_as),
+     .help = "which files, comma-separated: deepspeed, accelerate, megatron, torchrun, slurm, "
+             "mpijob, pytorchjob; without it all that can express the plan"},
+    {.name = "out",
+     .argument = "DIR",
+     .type = NW_OPTION_TEXT,
+     .offset = offsetof(struct nw_model_args, emit_out),
+     .help = "folder for the files"},
+    {.name = "script",
+     .argument = "FILE",
+     .type = NW_OPTION_TEXT,
+     .offset = offsetof(struct nw_model_args, emit_script),
+     .fallback = "train.py",
+     .help = "the training script that is started"},
+    {.name = "image",
+     .argument = "IMAGE",
+     .type = NW_OPTION_TEXT,
+     .offset = offsetof(struct nw_model_args, emit_image),
+     .fallback = "IMAGE",
+     .help = "container image of the Kubernetes jobs"},
+};
+static const struct nw_option decide_rows[] = {
+    {.name = "candidate",
+     .argument = "NAME=FILE,…",
+     .type = NW_OPTION_LIST,
+     .offset = offsetof(struct nw_model_args, candidates),
+     .help = "one of several machines to choose from: its results (or logs), its quote (.ini), "
+             "topologies of its nodes; give it once for each"},
+    {.name = "topo",
+     .argument = "FILE",
+     .type = NW_OPTION_LIST,
+     .offset = offsetof(struct nw_model_args, topo_files),
+     .help = "a node's topology with its measured disk (nodeworth check --disk PATH --save DIR)"},
+};
+#define DECIDE_COUNT (sizeof decide_rows / sizeof decide_rows[0])
+#define EMIT_COUNT   (sizeof emit_rows / sizeof emit_rows[0])
+#define BATCH_COUNT  (sizeof batch_rows / sizeof batch_rows[0])
+#define OWN_COUNT    (sizeof own_rows / sizeof own_rows[0])
 
 static nw_rc parse(struct nw_cli *cli, int argc, char **argv, struct nw_model_args *args,
                    struct nw_results *results)
@@ -42,6 +82,7 @@ static nw_rc parse(struct nw_cli *cli, int argc, char **argv, struct nw_model_ar
         return NW_OK;
     NW_TRY(nw_quote_read(args->quote_path, &args->quote));
     nw_model_request_take_quote(&args->request, &args->quote);
+    nw_model_request_take_quoted_machine(&args->request, &args->quote, results);
     return NW_OK;
 }
 
@@ -49,8 +90,9 @@ nw_rc nw_model_args_parse(int argc, char **argv, const char *doc, unsigned takes
                           struct nw_model_args *args_out, struct nw_results *results_out)
 {
     const size_t offset = offsetof(struct nw_model_args, request);
-    struct nw_option *rows = calloc(
-        OWN_COUNT + BATCH_COUNT + nw_model_option_count + nw_price_option_count, sizeof *rows);
+    struct nw_option *rows = calloc(OWN_COUNT + BATCH_COUNT + EMIT_COUNT + DECIDE_COUNT +
+                                        nw_model_option_count + nw_price_option_count,
+                                    sizeof *rows);
     struct nw_results results = {0};
     nw_rc rc;
 
@@ -60,6 +102,10 @@ nw_rc nw_model_args_parse(int argc, char **argv, const char *doc, unsigned takes
 
     if ((takes & NW_ARGS_BATCH) != 0)
         count += nw_cli_embed(rows + count, batch_rows, BATCH_COUNT, 0, true);
+    if ((takes & NW_ARGS_EMIT) != 0)
+        count += nw_cli_embed(rows + count, emit_rows, EMIT_COUNT, 0, true);
+    if ((takes & NW_ARGS_DECIDE) != 0)
+        count += nw_cli_embed(rows + count, decide_rows, DECIDE_COUNT, 0, true);
     count += nw_cli_embed(rows + count, nw_model_options, nw_model_option_count, offset, true);
     if ((takes & NW_ARGS_PRICES) != 0)
         count += nw_cli_embed(rows + count, nw_price_options, nw_price_option_count, offset, true);

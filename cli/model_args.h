@@ -7,8 +7,10 @@
 #include "results/results.h"
 
 enum {
-    NW_ARGS_PRICES = 1, /* the price options */
-    NW_ARGS_BATCH = 2,  /* --batch */
+    NW_ARGS_PRICES = 1,  /* the price options */
+    NW_ARGS_BATCH = 2,   /* --batch */
+    NW_ARGS_EMIT = 4,    /* --as, --out, --script, --image */
+    NW_ARGS_DECIDE = 16, /* --candidate, --topo */
 };
 
 struct nw_model_args {
@@ -16,6 +18,9 @@ struct nw_model_args {
     struct nw_option_list results_files;
     const char *quote_path;
     const char *batch_path;
+    const char *emit_as, *emit_out, *emit_script, *emit_image;
+    struct nw_option_list candidates; /* "A=results.jsonl,quote.ini" */
+    struct nw_option_list topo_files;
     bool json;
     struct nw_quote quote; /* where quote_path was given */
 };

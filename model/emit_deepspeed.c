@@ -1,0 +1,133 @@
+/* ds_config.json: https://www.deepspeed.ai/docs/config-json/ */
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "model/emit.h"
+
+nw_rc nw_emit_deepspeed_check(const struct nw_emission *emission)
+{
+    const struct nw_layout *layout = &emission->step->layout;
+
+    if (!nw_emit_is(emission, "ddp zero1 zero2 zero3 zeropp"))
+        return nw_fail(NW_EUSAGE,
+                       "DeepSpeed has no %s; accepted: --strategy ddp, zero1, zero2, "
+                       "zero3 or zeropp",
+                       emission->step->strategy->name);
+    if (nw_layout_tp(layout) * nw_layout_pp(layout) * nw_layout_cp(layout) > 1)
+        return nw_fail(NW_EUSAGE, "a ds_config.json says nothing of --tp, --pp and --cp; give them "
+                                  "to --as megatron");
+    return NW_OK;
+}
+
+static int stage_of(const struct nw_emission *emission)
+{
+    static const char *const stages[] = {"ddp", "zero1", "zero2", "zero3 zeropp"};
+
+    for (int stage = 0; stage < 4; stage++)
+        if (nw_emit_is(emission, stages[stage]))
+            return stage;
+    return 0;
+}
+
+static nw_rc add_offload(json_t *zero, const char *key, nw_offload_to to)
+{
+    json_t *object;
+
+    if (to == NW_OFFLOAD_NONE)
+        return NW_OK;
+    object = json_object();
+    NW_TRY(nw_json_set_new(zero, key, object));
+    NW_TRY(nw_json_set_text(object, "device", to == NW_OFFLOAD_CPU ? "cpu" : "nvme"));
+    if (to == NW_OFFLOAD_NVME)
+        NW_TRY(nw_json_set_text(object, "nvme_path", "/local_nvme"));
+    return nw_json_set_bool(object, "pin_memory", true);
+}
+
+static nw_rc add_stage3(json_t *zero, const struct nw_emission *emission, uint64_t elements)
+{
+    const struct nw_transformer *net = &emission->job->net;
+    struct nw_tensors layer;
+
+    nw_transformer_layer(net, &layer);
+    /* A layer ahead, no more than the bucket that pays no latency; what is smaller than a norm's
+     * weights stays gathered. */
+    NW_TRY(nw_json_set_u64(zero, "stage3_prefetch_bucket_size",
+                           elements > layer.total ? elements : layer.total));
+    NW_TRY(nw_json_set_u64(zero, "stage3_max_live_parameters", 1000000000));
+    NW_TRY(nw_json_set_u64(zero, "stage3_max_reuse_distance", 1000000000));
+    NW_TRY(nw_json_set_u64(zero, "stage3_param_persistence_threshold", 10 * net->hidden));
+    NW_TRY(nw_json_set_bool(zero, "stage3_gather_16bit_weights_on_model_save", true));
+    if (!nw_emit_is(emission, "zeropp"))
+        return NW_OK;
+    NW_TRY(nw_json_set_int(zero, "zero_hpz_partition_size", emission->gpus_per_node));
+    NW_TRY(nw_json_set_bool(zero, "zero_quantized_weights", true));
+    return nw_json_set_bool(zero, "zero_quantized_gradients", true);
+}
+
+static nw_rc add_zero(json_t *root, const struct nw_emission *emission)
+{
+    const struct nw_job *job = emission->job;
+    const int stage = stage_of(emission);
+    const double width = job->gradient_bytes > 0 ? job->gradient_bytes : 2;
+    const uint64_t elements = (uint64_t)(fmax(emission->bucket_bytes, 1) / width);
+    json_t *zero = json_object();
+
+    NW_TRY(nw_json_set_new(root, "zero_optimization", zero));
+    NW_TRY(nw_json_set_int(zero, "stage", stage));
+    if (stage == 0)
+        return NW_OK;
+    if (emission->bucket_bytes > 0) {
+        NW_TRY(nw_json_set_u64(zero, "reduce_bucket_size", elements));
+        NW_TRY(nw_json_set_u64(zero, "allgather_bucket_size", elements));
+    }
+    NW_TRY(nw_json_set_bool(zero, "overlap_comm", true));
+    NW_TRY(nw_json_set_bool(zero, "contiguous_gradients", true));
+    NW_TRY(add_offload(zero, "offload_optimizer", job->offload.optimizer));
+    if (stage < 3)
+        return NW_OK;
+    NW_TRY(add_offload(zero, "offload_param", job->offload.parameters));
+    return add_stage3(zero, emission, elements);
+}
+
+/* Types by their names in DeepSpeed; a learning rate is not ours to choose, so the optimizer stays
+ * in the script unless it is one that DeepSpeed must make itself. */
+static nw_rc add_precision(json_t *root, const struct nw_job *job)
+{
+    const bool half = strcmp(job->precision->name, "fp16") == 0;
+    const bool brain = job->precision->half && !half;
+    json_t *object = json_object();
+
+    NW_TRY(nw_json_set_new(root, "bf16", object));
+    NW_TRY(nw_json_set_bool(object, "enabled", brain));
+    object = json_object();
+    NW_TRY(nw_json_set_new(root, "fp16", object));
+    NW_TRY(nw_json_set_bool(object, "enabled", half));
+    if (job->reduce_bytes > 0)
+        NW_TRY(nw_json_set_text(root, "communication_data_type",
+                                job->reduce_bytes >= 4 ? "fp32" : job->precision->name));
+    return NW_OK;
+}
+
+static nw_rc fill(json_t *root, const struct nw_emission *emission)
+{
+    const struct nw_step *step = emission->step;
+
+    NW_TRY(nw_json_set_u64(root, "train_batch_size", step->global_batch));
+    NW_TRY(nw_json_set_u64(root, "train_micro_batch_size_per_gpu", step->micro_batch));
+    NW_TRY(nw_json_set_u64(root, "gradient_accumulation_steps", step->micro_batch_count));
+    NW_TRY(nw_json_set_real(root, "gradient_clipping", 1.0));
+    NW_TRY(add_precision(root, emission->job));
+    return add_zero(root, emission);
+}
+
+nw_rc nw_emit_deepspeed(const struct nw_emission *emission, FILE *stream)
+{
+    json_t *root = json_object();
+    nw_rc rc = root != NULL ? fill(root, emission) : nw_fail(NW_ENOMEM, "JSON: no memory");
+
+    if (rc == NW_OK)
+        rc = nw_json_print(stream, root);
+    json_decref(root);
+    return rc;
+}

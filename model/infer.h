@@ -1,0 +1,89 @@
+/* Public. Serving a language model: time to first token, time between tokens, how many sequences at
+ * a time, cost of a million tokens; by roofline, for any GPUs of the catalogue.
+ *
+ *     struct nw_serving serving = {.net = net, .format = format, .kv_bytes = 2,
+ *                                  .prompt_tokens = 1024, .output_tokens = 256, …};
+ *     struct nw_server server;
+ *     NW_TRY(nw_server_parse("4xRTX 4090@12", &server));
+ *     NW_TRY(nw_infer_best(&serving, &server, &infer));   // the best split of these GPUs
+ *
+ * Plain data, nothing owned.
+ */
+#ifndef NW_MODEL_INFER_H
+#define NW_MODEL_INFER_H
+
+#include <jansson.h>
+
+#include "model/model.h"
+
+struct nw_weight_format {
+    const char *name;
+    double bytes;            /* per weight, scales included */
+    bool eight_bit_products; /* run on the GPU's 8-bit units where it has them */
+    const char *source;
+};
+extern const struct nw_weight_format nw_weight_formats[]; /* ends with name NULL */
+extern const char *const nw_weight_format_names[];
+
+struct nw_serving {
+    struct nw_transformer net;
+    const struct nw_weight_format *format;
+    double kv_bytes;                       /* per element of the cache */
+    uint64_t prompt_tokens, output_tokens; /* of one request */
+    double max_token_ns;                   /* between two tokens of a sequence; NAN: no limit */
+    double max_first_ns; /* to the first token of a prompt that comes alone; NAN */
+};
+
+struct nw_server {
+    char name[96]; /* "4x RTX 4090 24GB" */
+    int gpu_count;
+    int gpus_per_node; /* that tensor parallelism may span */
+    struct nw_gpu gpu; /* the card, or the MIG slice of it */
+    bool sliced;
+    double price_per_gpu_hour; /* NAN: not given */
+    struct nw_platform platform;
+};
+
+/* "4xRTX 4090", "2xA100-80@45", "7xA100-80:1g.10gb@3": GPUs, name, MIG slice, price per GPU (slice)
+ * and hour. Fabric and rates from the catalogue. NW_EUSAGE names the part that is wrong. */
+nw_rc nw_server_parse(const char *text, struct nw_server *server_out);
+
+struct nw_token_time { /* of one decoding step of a replica, ns */
+    double weights_ns, cache_ns, compute_ns, communication_ns, launch_ns;
+    double total_ns; /* the larger of weights and compute, and the rest */
+};
+
+typedef enum {
+    NW_INFER_BY_MEMORY,  /* no room for one more sequence */
+    NW_INFER_BY_LATENCY, /* one more would break max_token_ns */
+} nw_infer_bound;
+
+struct nw_infer {
+    bool fits;                                   /* weights and one sequence */
+    bool fast_enough;                            /* one sequence meets both limits */
+    int tp, pp, replica_count;                   /* gpu_count = tp × pp × replica_count */
+    double weights_bytes, cache_bytes_per_token; /* of the GPU that has most */
+    double needed_bytes;                         /* weights, one sequence, runtime: of that GPU */
+    double first_ns;                             /* prompt alone, on an idle replica */
+    struct nw_token_time single;                 /* one sequence alone */
+    double sequences_by_memory;                  /* of all replicas */
+    double sequences;                            /* at once, of all replicas, within the limits */
+    nw_infer_bound bound;
+    struct nw_token_time loaded; /* at that many */
+    double token_ns;             /* between tokens at that many, prompts of newcomers included */
+    double tokens_per_s, tokens_per_s_low, tokens_per_s_high; /* output, of all GPUs */
+    double cost_per_million_tokens;                           /* output tokens; NAN: no price */
+    unsigned how;                                             /* NW_COST_… of the all-reduces */
+};
+
+/* One split. NW_EUSAGE: the heads or layers cannot be dealt so. */
+nw_rc nw_infer(const struct nw_serving *serving, const struct nw_server *server, int tp, int pp,
+               struct nw_infer *infer_out);
+/* The split with most tokens/s within the limits; where none is, the one that comes nearest. */
+nw_rc nw_infer_best(const struct nw_serving *serving, const struct nw_server *server,
+                    struct nw_infer *infer_out);
+
+nw_rc nw_infer_to_json(const struct nw_server *server, const struct nw_infer *infer,
+                       json_t **json_out);
+
+#endif

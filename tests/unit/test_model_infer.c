@@ -1,0 +1,179 @@
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "model/infer.h"
+#include "model/slice.h"
+
+#define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
+
+static struct nw_serving serving_of(const char *model, const char *format)
+{
+    struct nw_serving serving = {.format = nw_weight_formats,
+                                 .kv_bytes = 2,
+                                 .prompt_tokens = 1024,
+                                 .output_tokens = 256,
+                                 .max_token_ns = NAN,
+                                 .max_first_ns = NAN};
+
+    cr_assert_eq(nw_transformer_find(model, &serving.net), NW_OK);
+    while (strcmp(serving.format->name, format) != 0)
+        serving.format++;
+    return serving;
+}
+
+static struct nw_server server_of(const char *text)
+{
+    struct nw_server server;
+
+    cr_assert_eq(nw_server_parse(text, &server), NW_OK, "%s: %s", text, nw_last_error()->text);
+    return server;
+}
+
+static struct nw_infer best(const struct nw_serving *serving, const struct nw_server *server)
+{
+    struct nw_infer infer;
+
+    cr_assert_eq(nw_infer_best(serving, server, &infer), NW_OK, "%s", nw_last_error()->text);
+    return infer;
+}
+
+Test(infer, servers_are_read_from_one_word)
+{
+    static const struct {
+        const char *text, *name;
+        int count;
+        double price;
+    } good[] = {
+        {"4xRTX 4090@12", "4x RTX 4090 24GB", 4, 12},
+        {"4\xc3\x97rtx-4090", "4x RTX 4090 24GB", 4, NAN},
+        {"A100-80", "1x A100 SXM4 80GB", 1, NAN},
+        {"7xa100-80:1g.10gb@3.5", "7x A100 SXM4 80GB 1g.10gb", 7, 3.5},
+    };
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {"", "names no GPU"},
+        {"4x", "names no GPU"},
+        {"0xA100-80", "accepted: 1 to 1024"},
+        {"99999999999999999999xA100-80", "accepted: 1 to 1024"},
+        {"2xA100-80@cheap", "is no price"},
+        {"2xA100-80@-1", "is no price"},
+        {"2xA100-80:9g.90gb", "accepted: 1g.10gb"},
+        {"2xRTX 4090:1g.10gb", "cannot be cut"},
+        {"2xNothing-9000", "not in the catalogue"},
+    };
+
+    for (size_t i = 0; i < COUNT(good); i++) {
+        const struct nw_server server = server_of(good[i].text);
+
+        cr_expect_str_eq(server.name, good[i].name);
+        cr_expect_eq(server.gpu_count, good[i].count);
+        cr_expect(isnan(good[i].price) ? isnan(server.price_per_gpu_hour)
+                                       : server.price_per_gpu_hour == good[i].price);
+    }
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        struct nw_server server;
+
+        cr_expect_eq(nw_server_parse(bad[i].text, &server), NW_EUSAGE, "%s", bad[i].text);
+        cr_expect_not_null(strstr(nw_last_error()->text, bad[i].says), "%s: %s", bad[i].text,
+                           nw_last_error()->text);
+    }
+}
+
+/* 2 × layers × key-value heads × head size × 2 bytes. */
+Test(infer, cache_and_weights_are_those_of_the_shape)
+{
+    static const struct {
+        const char *model, *format;
+        double cache_bytes, weights_bytes;
+    } rows[] = {
+        {"llama-2-7b", "fp16", 2.0 * 32 * 32 * 128 * 2, 2.0 * 6738415616},
+        {"llama-3-8b", "bf16", 2.0 * 32 * 8 * 128 * 2, 2.0 * 8030261248},
+        {"llama-3-8b", "int4", 2.0 * 32 * 8 * 128 * 2, (0.5 + 2.5 / 128) * 8030261248},
+    };
+    const struct nw_server server = server_of("1xH200 SXM 141GB");
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const struct nw_serving serving = serving_of(rows[i].model, rows[i].format);
+        const struct nw_infer infer = best(&serving, &server);
+
+        cr_expect_float_eq(infer.cache_bytes_per_token, rows[i].cache_bytes, 1e-6);
+        cr_expect_float_eq(infer.weights_bytes / rows[i].weights_bytes, 1, 1e-9);
+    }
+}
+
+Test(infer, one_sequence_reads_every_weight_once_a_token)
+{
+    const struct nw_serving serving = serving_of("llama-2-7b", "fp16");
+    const struct nw_server server = server_of("A100 SXM4 80GB");
+    const struct nw_infer infer = best(&serving, &server);
+    const double lookup = 32000.0 * 4096 * 2; /* rows of the embedding, of which one is read */
+    const double least = (2.0 * 6738415616 - lookup) / server.gpu.hbm_bytes_per_s * 1e9;
+
+    cr_expect_geq(infer.single.total_ns, least);
+    cr_expect_leq(infer.single.total_ns, 2 * least);
+    cr_expect_float_eq(infer.single.weights_ns, least / 0.85, 0.08 * least);
+}
+
+Test(infer, a_shorter_time_between_tokens_never_serves_more)
+{
+    struct nw_serving serving = serving_of("llama-3-8b", "bf16");
+    const struct nw_server server = server_of("2xA100-80");
+    double before = INFINITY;
+
+    for (double ns = 400e6; ns > 5e6; ns /= 1.3) {
+        serving.max_token_ns = ns;
+        const struct nw_infer infer = best(&serving, &server);
+
+        cr_expect(infer.fits);
+        if (!infer.fast_enough)
+            break;
+        cr_expect_leq(infer.token_ns, ns);
+        cr_expect_leq(infer.tokens_per_s, before * (1 + 1e-9));
+        before = infer.tokens_per_s;
+    }
+    serving.max_token_ns = 1e3;
+    cr_expect_not(best(&serving, &server).fast_enough);
+}
+
+Test(infer, faster_memory_and_a_better_price_never_hurt)
+{
+    const struct nw_serving serving = serving_of("llama-2-13b", "fp16");
+    struct nw_server server = server_of("2xA100-80@40");
+    const struct nw_infer before = best(&serving, &server);
+
+    server.platform.hbm_bytes_per_s *= 1.5;
+    cr_expect_geq(best(&serving, &server).tokens_per_s, before.tokens_per_s);
+    cr_expect_float_eq(before.cost_per_million_tokens, 80 / (before.tokens_per_s * 3600) * 1e6,
+                       1e-9);
+}
+
+Test(infer, what_cannot_be_split_is_said)
+{
+    const struct nw_serving llama = serving_of("llama-3-70b", "bf16");
+    const struct nw_serving bert = serving_of("bert-large", "bf16");
+    const struct nw_server small = server_of("2xRTX 4090"), slices = server_of("2xa100-80:3g.40gb");
+    struct nw_infer infer;
+
+    cr_expect_not(best(&llama, &small).fits); /* 141 GB on 48 */
+    cr_expect_eq(nw_infer(&llama, &slices, 2, 1, &infer), NW_EUSAGE);
+    cr_expect_not_null(strstr(nw_last_error()->text, "no access to each other"));
+    cr_expect_eq(nw_infer(&llama, &small, 3, 1, &infer), NW_EUSAGE);
+    cr_expect_eq(nw_infer_best(&bert, &small, &infer), NW_EUSAGE);
+    cr_expect_not_null(strstr(nw_last_error()->text, "token by token"));
+}
+
+/* A part has its share of compute and memory and no link. */
+Test(infer, slices_are_smaller_gpus)
+{
+    const struct nw_gpu *gpu;
+    struct nw_gpu part;
+
+    cr_assert_eq(nw_gpu_find("H100 SXM5 80GB", &gpu), NW_OK);
+    cr_assert_eq(nw_gpu_slice(gpu, "3G.40GB", &part), NW_OK);
+    cr_expect_float_eq(part.bf16_flops / gpu->bf16_flops, 3.0 / 7, 1e-9);
+    cr_expect_float_eq(part.hbm_bytes_per_s / gpu->hbm_bytes_per_s, 0.5, 1e-9);
+    cr_expect_lt(part.memory_bytes, gpu->memory_bytes);
+    cr_expect_eq(part.nvlink_one_way_bytes_per_s, 0);
+}
