@@ -161,7 +161,7 @@ static double of_peak(const struct nw_model *model, const struct nw_job *job,
 static nw_rc check_physics(const struct nw_model *model, const struct nw_anchor *anchor,
                            const struct nw_job *job)
 {
-    char step[32], tflops[32];
+    char step[32], tflops[32], times[32];
     const double peak =
         model->platform.gpu != NULL ? nw_gpu_peak(model->platform.gpu, job->precision) : 0;
 
@@ -169,10 +169,11 @@ static nw_rc check_physics(const struct nw_model *model, const struct nw_anchor 
         return NW_OK;
     return nw_fail(
         NW_EUSAGE,
-        "a step of %s on %d GPUs would be %.2f times the peak of %s (%s TFLOP/s in %s); check "
+        "a step of %s on %d GPUs would be %s times the peak of %s (%s TFLOP/s in %s); check "
         "--measured-…, --on, the batch of %llu sequences, --seq, --precision and --gpu",
-        nw_format_ns(step, anchor->step_ns), anchor->rank_count, anchor->of_peak,
-        model->platform.gpu->name, nw_format_sig(tflops, peak / 1e12, 3), job->precision->name,
+        nw_format_ns(step, anchor->step_ns), anchor->rank_count,
+        nw_format_sig(times, anchor->of_peak, 3), model->platform.gpu->name,
+        nw_format_sig(tflops, peak / 1e12, 3), job->precision->name,
         (unsigned long long)anchor->global_batch);
 }
 
@@ -195,6 +196,7 @@ static nw_rc calibrate(struct nw_model *model, const struct nw_job *job,
     const double before = model->platform.step_time_factor;
     struct nw_step step;
 
+    NW_TRY(nw_layout_check(layout, job));
     anchor->of_peak = of_peak(model, job, anchor);
     NW_TRY(check_physics(model, anchor, job));
     NW_TRY(step_at(&fit, before, &step));

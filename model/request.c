@@ -131,6 +131,8 @@ static nw_rc fill(const struct nw_model_request *request, const struct nw_result
     NW_TRY(nw_request_job(request, model));
     NW_TRY(nw_request_spread(request, model));
     NW_TRY(nw_platform_choose(request, results, model->job.precision, &model->platform));
+    if (request->deadline_ns > 0 && !(request->tokens > 0))
+        return nw_fail(NW_EUSAGE, "--deadline needs --tokens, the length of the training");
     NW_TRY(nw_terms_make(request, results, &model->terms));
     model->curves_borrowed = curves != NULL;
     if (curves != NULL)
@@ -145,7 +147,9 @@ static nw_rc fill(const struct nw_model_request *request, const struct nw_result
     fabric->gpus_per_node = request->gpus_per_node > 0 ? request->gpus_per_node
                                                        : measured_gpus_per_node(&model->curves);
     NW_TRY(choose_nodes(request, model));
+    NW_TRY(nw_request_check_layouts(request, model));
     NW_TRY(nw_request_accumulate(model));
+    NW_TRY(nw_job_check(&model->job));
     return nw_anchor_take(request, model);
 }
 
@@ -214,8 +218,10 @@ static nw_rc predict_nodes(const struct nw_model *model, const struct nw_platfor
     for (size_t s = 0; model->strategies[s] != NULL; s++) {
         const struct nw_layout layout = nw_model_layout(model, node_count, model->strategies[s]);
         const struct nw_job job = nw_model_job(model, &layout);
-        const nw_rc rc =
-            nw_predict(&job, platform, &layout, &model->scenario, &steps->items[steps->count]);
+        nw_rc rc = nw_layout_check(&layout, &job);
+
+        if (rc == NW_OK)
+            rc = nw_predict(&job, platform, &layout, &model->scenario, &steps->items[steps->count]);
 
         if (others && (rc == NW_ENODEV || rc == NW_EUSAGE)) {
             *(rc == NW_ENODEV ? &steps->unpredicted : &steps->undealt) += 1;

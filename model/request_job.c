@@ -86,11 +86,6 @@ static nw_rc check_raw(const struct nw_model_request *request)
                            "a model by its numbers needs %s as well; needed: --layers, --hidden, "
                            "--heads, --vocab (or --model NAME)",
                            needed[i].option);
-    if (request->head_size == 0 && request->hidden % request->heads != 0)
-        return nw_fail(NW_EUSAGE,
-                       "--hidden %llu is not divisible by --heads %llu; accepted: a divisor, or "
-                       "give --head-size",
-                       (unsigned long long)request->hidden, (unsigned long long)request->heads);
     return NW_OK;
 }
 
@@ -103,8 +98,6 @@ static void raw_defaults(const struct nw_model_request *request, struct nw_trans
         nw_default_note(defaults, "kv-heads", "as many as heads", "%llu",
                         (unsigned long long)net->kv_heads);
     }
-    if (request->head_size == 0)
-        net->head_size = net->hidden / net->heads;
     if (request->gated == NULL)
         nw_default_note(defaults, "gated", "plain MLP", "no");
     if (request->tied == NULL)
@@ -147,6 +140,23 @@ static nw_rc take_experts(const struct nw_model_request *request, struct nw_tran
     return NW_OK;
 }
 
+/* A preset with other heads, or another width: each head as many key-value heads as before, and the
+ * width dealt to the heads. */
+static nw_rc reshape_heads(const struct nw_model_request *request, struct nw_transformer *net)
+{
+    if (request->heads == 0 && request->hidden == 0)
+        return NW_OK;
+    if (request->head_size > 0)
+        return NW_OK;
+    if (net->heads == 0 || net->hidden % net->heads != 0)
+        return nw_fail(NW_EUSAGE,
+                       "--hidden %llu is not divisible by --heads %llu; accepted: a divisor, or "
+                       "give --head-size",
+                       (unsigned long long)net->hidden, (unsigned long long)net->heads);
+    net->head_size = net->hidden / net->heads;
+    return NW_OK;
+}
+
 static nw_rc make_net(const struct nw_model_request *request, struct nw_transformer *net,
                       struct nw_defaults *defaults)
 {
@@ -174,9 +184,12 @@ static nw_rc make_net(const struct nw_model_request *request, struct nw_transfor
         {&net->vocab, request->vocab},
     };
 
+    if (request->heads > 0 && request->kv_heads == 0 && net->kv_heads == net->heads)
+        net->kv_heads = request->heads;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (numbers[i].value > 0)
             *numbers[i].field = numbers[i].value;
+    NW_TRY(reshape_heads(request, net));
     const struct {
         bool *field;
         const char *text;

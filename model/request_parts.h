@@ -23,6 +23,9 @@ nw_rc nw_model_open_on(const struct nw_model_request *request, const struct nw_r
 nw_rc nw_request_job(const struct nw_model_request *request, struct nw_model *model);
 /* model->strategies, profile, parallel, scenario. */
 nw_rc nw_request_spread(const struct nw_model_request *request, struct nw_model *model);
+/* Every strategy against the job and the nodes: one that was named is refused, others are left out
+ * while there are some. */
+nw_rc nw_request_check_layouts(const struct nw_model_request *request, struct nw_model *model);
 /* What --grad-accum makes of the global batch, on the fewest nodes. */
 nw_rc nw_request_accumulate(struct nw_model *model);
 /* The framework that a strategy belongs to: zero1, zero2, zero3: deepspeed; distopt: megatron. */

@@ -101,10 +101,7 @@ static nw_rc choose_offers(const struct nw_profile *profile, struct nw_model *mo
     while (row + 1 < count &&
            strncmp(offers[row].framework, profile->name, strlen(offers[row].framework)) != 0)
         row++;
-    NW_TRY(nw_request_each_word(offers[row].strategies, "--strategy", take_offer, model));
-    nw_default_note(&model->defaults, "strategy", "those of the framework", "%s",
-                    offers[row].strategies);
-    return NW_OK;
+    return nw_request_each_word(offers[row].strategies, "--strategy", take_offer, model);
 }
 
 static nw_rc choose_framework(const struct nw_model_request *request, struct nw_model *model)
@@ -175,6 +172,61 @@ nw_rc nw_request_spread(const struct nw_model_request *request, struct nw_model 
     NW_TRY(choose_framework(request, model));
     NW_TRY(choose_parallel(request, model));
     model->scenario = scenario_of(request);
+    return NW_OK;
+}
+
+/* ---- what can be laid out ------------------------------------------------------------------ */
+
+/* On any of the node counts; else the first cause. */
+static nw_rc check_strategy(const struct nw_model *model, const struct nw_strategy *strategy)
+{
+    nw_rc rc = NW_OK;
+
+    for (size_t n = 0; n < model->node_count_count; n++) {
+        const struct nw_layout layout = nw_model_layout(model, model->node_counts[n], strategy);
+        const struct nw_job job = nw_model_job(model, &layout);
+
+        rc = nw_layout_check(&layout, &job);
+        if (rc == NW_OK)
+            return NW_OK;
+    }
+    return rc;
+}
+
+static void note_strategies(struct nw_model *model)
+{
+    char list[64] = "";
+    size_t length = 0;
+
+    for (size_t i = 0; model->strategies[i] != NULL; i++) {
+        const int added = snprintf(list + length, sizeof list - length, "%s%s", i > 0 ? "," : "",
+                                   model->strategies[i]->name);
+
+        if (added < 0 || (size_t)added >= sizeof list - length)
+            break;
+        length += (size_t)added;
+    }
+    nw_default_note(&model->defaults, "strategy", "those of the framework", "%s", list);
+}
+
+nw_rc nw_request_check_layouts(const struct nw_model_request *request, struct nw_model *model)
+{
+    size_t kept = 0;
+    nw_rc rc = NW_OK;
+
+    for (size_t i = 0; model->strategies[i] != NULL; i++) {
+        rc = check_strategy(model, model->strategies[i]);
+        if (rc == NW_OK)
+            model->strategies[kept++] = model->strategies[i];
+        else if (request->strategy != NULL)
+            return rc; /* it was asked for */
+    }
+    if (kept == 0)
+        return rc;
+    model->strategies[kept] = NULL;
+    nw_clear_error();
+    if (request->strategy == NULL)
+        note_strategies(model);
     return NW_OK;
 }
 

@@ -110,7 +110,7 @@ const char *nw_cell_room(struct nw_cell *cell, const struct nw_model *model,
 
     if (step->fits < 0)
         return "unknown";
-    snprintf(cell->text, sizeof cell->text, "%s %s", step->fits == 1 ? "fits, free" : "NO, short",
+    snprintf(cell->text, sizeof cell->text, step->fits == 1 ? "%s free" : "NO, %s over",
              nw_format_sig(text, fabs(left) / GIB, 3));
     return cell->text;
 }

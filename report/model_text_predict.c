@@ -111,8 +111,8 @@ static void print_left_out(FILE *stream, const struct nw_steps *steps)
                         "--inter-node GB/s\nor results of two nodes.\n");
     if (steps->undealt > 0)
         fprintf(stream,
-                "\n%zu node count%s left out: the global batch cannot be dealt evenly to "
-                "so many GPUs.\n",
+                "\n%zu node count%s left out: the batch or the model cannot be dealt "
+                "evenly to so many GPUs.\n",
                 steps->undealt, steps->undealt == 1 ? " is" : "s are");
 }
 
