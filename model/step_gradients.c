@@ -149,7 +149,8 @@ void nw_put_backward_unit(struct nw_build *build, int stage, nw_unit_kind kind, 
     put_reduction(build, stage, unit->expert_elements, true, count, at->computed);
 }
 
-/* The last bucket leaves with the pass. Without a pipeline, the next pass waits for all. */
+/* The last bucket leaves with the pass. Without a pipeline, the next pass waits for all: an event
+ * of no length, so that the wait counts as often as the pass. */
 void nw_finish_reduction(struct nw_build *build, int stage, double count)
 {
     struct nw_stage *at = &build->stages[stage];
@@ -161,4 +162,5 @@ void nw_finish_reduction(struct nw_build *build, int stage, double count)
     at->bucket.limit_bytes = 0;
     nw_stage_waits(at, at->reduced);
     nw_stage_waits(at, at->reduced_replica);
+    nw_put_compute(build, stage, NW_EVENT_BACKWARD, 0, 0, 0, count);
 }

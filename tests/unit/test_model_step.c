@@ -56,7 +56,8 @@ Test(step, communication_volumes_are_those_of_the_papers)
     static const struct {
         const char *strategy;
         double once, each; /* Ψ per step, per micro-batch */
-    } cases[] = {{"ddp", 2, 0}, {"zero1", 2, 0}, {"zero2", 1, 1}, {"zero3", 0, 3}, {"fsdp", 0, 3}};
+    } cases[] = {{"ddp", 2, 0},  {"zero1", 2, 0}, {"zero2", 1, 1},     {"zero3", 0, 3},
+                 {"fsdp", 0, 3}, {"none", 0, 0},  {"fsdp-keep", 0, 2}, {"distopt", 2, 0}};
     struct nw_curves curves = curves_at(300e9, 50e9);
     const struct nw_platform platform = platform_on(&curves, 400, 8);
     const struct nw_job job = llama();
@@ -91,17 +92,20 @@ Test(step, computation_is_flops_over_rate_and_recomputation_one_more_forward)
     nw_curves_free(&curves);
 }
 
-Test(step, optimizer_time_is_its_memory_traffic)
+Test(step, the_update_of_the_share_is_in_the_step)
 {
     struct nw_curves curves = curves_at(300e9, 50e9);
     struct nw_platform platform = platform_on(&curves, 400, 8);
     const struct nw_job job = llama();
 
     platform.hbm_bytes_per_s = 3e12;
-    near(predict(&job, &platform, strategy_named("ddp"), 1, 8).optimizer_ns,
-         28 * 6738415616.0 / (3e12 * 0.85) * 1e9, 1e-9, "whole");
-    near(predict(&job, &platform, strategy_named("zero1"), 1, 8).optimizer_ns,
-         28 * 6738415616.0 / 8 / (3e12 * 0.85) * 1e9, 1e-9, "an eighth");
+    const double whole = predict(&job, &platform, strategy_named("ddp"), 1, 8).optimizer_ns;
+
+    cr_expect(gt(dbl, whole, 20 * 6738415616.0 / 3e12 * 1e9));
+    near(predict(&job, &platform, strategy_named("zero1"), 1, 8).optimizer_ns, whole / 8, 1e-9,
+         "an eighth");
+    platform.hbm_bytes_per_s = NAN;
+    cr_expect(not(predict(&job, &platform, strategy_named("ddp"), 1, 8).optimizer_known));
     nw_curves_free(&curves);
 }
 
@@ -150,7 +154,8 @@ Test(step, properties_of_random_jobs)
             check_order(&a);
             check_order(&b);
             cr_assert(le(dbl, b.step_ns, a.step_ns * (1 + 1e-9)), "%s", strategy->name);
-            near(c.step_ns, c.compute_ns, 1e-6, strategy->name);
+            if (!strategy->hybrid) /* its groups are not among the curves */
+                near(c.step_ns - c.jitter_ns, c.compute_ns, 1e-6, strategy->name);
             near(a.compute_ns, b.compute_ns, 1e-9, "computation does not know the wire");
         }
         const struct nw_step alone = predict(&job, &on_slow, strategy, 1, 1);
@@ -184,6 +189,8 @@ Test(step, scales_with_the_units)
         const struct nw_strategy *strategy = &nw_strategies[i % (int)nw_strategy_count];
         const struct nw_platform a = platform_on(&once, 100, 8), b = platform_on(&twice, 50, 8);
 
+        if (strategy->hybrid)
+            continue; /* goes through groups that these curves do not have */
         near(predict(&job, &b, strategy, 2, 16).step_ns,
              2 * predict(&job, &a, strategy, 2, 16).step_ns, 1e-9, strategy->name);
     }
