@@ -1,5 +1,5 @@
-/* Hugging Face config.json: which keys an architecture has, and what its code fixes. */
-#include "model/transformer.h"
+/* Hugging Face config.json: the reader. Which keys an architecture has: model/hf_config_table.c. */
+#include "model/hf_config.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,205 +7,186 @@
 #include "base/json.h"
 #include "base/units.h"
 
-#define MAX_CONFIG_BYTES (1u << 20)
+#define MAX_CONFIG_BYTES  (1u << 20)
+#define MAX_ARCHITECTURES 64
+#define MAX_NUMBERS                                                                                \
+    (sizeof nw_hf_architectures[0].numbers / sizeof nw_hf_architectures[0].numbers[0])
 
-struct number_key {
-    const char *key;
-    size_t offset;
-    bool optional;
-};
-
-struct flag_key {
-    const char *key;
-    size_t offset, also; /* `also`: a second field that the key sets; the same offset: none */
-};
-
-struct architecture {
-    const char *model_type;
-    struct number_key numbers[10]; /* ends with key NULL */
-    struct flag_key flags[4];
-    struct nw_transformer fixed; /* what the config does not say; starting values of the keys */
-    uint64_t ffn_of_hidden;      /* ffn = this × hidden where absent; 0: required */
-};
-
-#define AT(field) offsetof(struct nw_transformer, field)
-#define NUMBER(name, field)                                                                        \
-    {                                                                                              \
-        name, AT(field), false                                                                     \
-    }
-#define MAYBE(name, field)                                                                         \
-    {                                                                                              \
-        name, AT(field), true                                                                      \
-    }
-#define FLAG(name, field)                                                                          \
-    {                                                                                              \
-        name, AT(field), AT(field)                                                                 \
-    }
-
-/* Llama and its relatives (modeling_llama.py, modeling_mistral.py, modeling_qwen2.py). */
-#define LLAMA_NUMBERS                                                                              \
-    NUMBER("num_hidden_layers", layers), NUMBER("hidden_size", hidden),                            \
-        NUMBER("intermediate_size", ffn), NUMBER("num_attention_heads", heads),                    \
-        MAYBE("num_key_value_heads", kv_heads), MAYBE("head_dim", head_size),                      \
-        NUMBER("vocab_size", vocab), MAYBE("max_position_embeddings", max_positions)
-
-static const struct architecture architectures[] = {
-    {
-        .model_type = "gpt2",
-        .numbers = {NUMBER("n_layer", layers), NUMBER("n_embd", hidden), MAYBE("n_inner", ffn),
-                    NUMBER("n_head", heads), NUMBER("vocab_size", vocab),
-                    NUMBER("n_positions", positions)},
-        .flags = {FLAG("tie_word_embeddings", tied)},
-        .fixed = {.tied = true,
-                  .qkv_bias = true,
-                  .output_bias = true,
-                  .mlp_bias = true,
-                  .norm_bias = true},
-        .ffn_of_hidden = 4,
-    },
-    {
-        .model_type = "llama",
-        .numbers = {LLAMA_NUMBERS},
-        .flags = {FLAG("tie_word_embeddings", tied),
-                  {"attention_bias", AT(qkv_bias), AT(output_bias)},
-                  FLAG("mlp_bias", mlp_bias)},
-        .fixed = {.gated = true},
-    },
-    {
-        .model_type = "mistral",
-        .numbers = {LLAMA_NUMBERS},
-        .flags = {FLAG("tie_word_embeddings", tied)},
-        .fixed = {.gated = true},
-    },
-    {
-        .model_type = "qwen2",
-        .numbers = {LLAMA_NUMBERS},
-        .flags = {FLAG("tie_word_embeddings", tied)},
-        .fixed = {.gated = true, .qkv_bias = true},
-    },
-    {
-        .model_type = "bert",
-        .numbers = {NUMBER("num_hidden_layers", layers), NUMBER("hidden_size", hidden),
-                    NUMBER("intermediate_size", ffn), NUMBER("num_attention_heads", heads),
-                    NUMBER("vocab_size", vocab), NUMBER("max_position_embeddings", positions),
-                    MAYBE("type_vocab_size", token_types)},
-        .flags = {FLAG("tie_word_embeddings", tied)},
-        .fixed = {.tied = true,
-                  .qkv_bias = true,
-                  .output_bias = true,
-                  .mlp_bias = true,
-                  .norm_bias = true,
-                  .embedding_norm = true,
-                  .post_norm = true,
-                  .encoder = true,
-                  .pooler = true,
-                  .token_types = 2},
-    },
-};
-#define ARCHITECTURE_COUNT (sizeof architectures / sizeof architectures[0])
-
-static nw_rc find_architecture(const json_t *root, const char *what,
-                               const struct architecture **architecture_out)
+static bool is_named(const char *const *names, const char *name)
 {
-    const char *names[ARCHITECTURE_COUNT + 1] = {NULL};
-    const char *type = NULL;
-    char accepted[128];
+    for (size_t i = 0; names[i] != NULL; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
 
-    for (size_t i = 0; i < ARCHITECTURE_COUNT; i++)
-        names[i] = architectures[i].model_type;
-    nw_join_names(accepted, sizeof accepted, names);
+/* "LlamaForCausalLM" is of "Llama", "Qwen2MoeForCausalLM" not of "Qwen2". */
+static bool is_class_of(const struct nw_hf_architecture *architecture, const char *name)
+{
+    static const char *const tails[] = {"For", "LMHead", "Model"};
+
+    for (size_t i = 0; architecture->classes[i] != NULL; i++) {
+        const size_t length = strlen(architecture->classes[i]);
+
+        if (strncmp(architecture->classes[i], name, length) != 0)
+            continue;
+        for (size_t tail = 0; tail < sizeof tails / sizeof tails[0]; tail++)
+            if (strncmp(name + length, tails[tail], strlen(tails[tail])) == 0)
+                return true;
+    }
+    return false;
+}
+
+static const char *class_in(const json_t *root)
+{
+    return json_string_value(json_array_get(json_object_get(root, "architectures"), 0));
+}
+
+static const char *accepted_types(char *text, size_t size)
+{
+    const char *names[MAX_ARCHITECTURES + 1] = {NULL};
+
+    for (size_t i = 0; i < nw_hf_architecture_count && i < MAX_ARCHITECTURES; i++)
+        names[i] = nw_hf_architectures[i].model_types[0];
+    return nw_join_names(text, size, names);
+}
+
+/* By model_type; by the class in "architectures" where that is absent or unknown. */
+static nw_rc find_architecture(const json_t *root, const char *what,
+                               const struct nw_hf_architecture **architecture_out)
+{
+    const char *type = NULL, *class = class_in(root);
+    char accepted[600];
+
     if (!json_is_object(root))
         return nw_fail(NW_EUSAGE, "%s: a JSON object is expected (Hugging Face config.json)", what);
     NW_TRY(nw_json_get_text(root, what, "model_type", false, &type));
-    if (type == NULL)
-        return nw_fail(NW_EUSAGE, "%s: key \"model_type\" is missing; accepted: %s", what,
-                       accepted);
-    for (size_t i = 0; i < ARCHITECTURE_COUNT; i++) {
-        if (strcmp(architectures[i].model_type, type) == 0) {
-            *architecture_out = &architectures[i];
+    for (size_t i = 0; i < nw_hf_architecture_count; i++) {
+        if (type != NULL && is_named(nw_hf_architectures[i].model_types, type)) {
+            *architecture_out = &nw_hf_architectures[i];
             return NW_OK;
         }
     }
-    return nw_fail(NW_EUSAGE, "%s: model_type \"%.60s\" is not supported; accepted: %s", what, type,
+    for (size_t i = 0; i < nw_hf_architecture_count; i++) {
+        if (class != NULL && is_class_of(&nw_hf_architectures[i], class)) {
+            *architecture_out = &nw_hf_architectures[i];
+            return NW_OK;
+        }
+    }
+    accepted_types(accepted, sizeof accepted);
+    if (type == NULL && class == NULL)
+        return nw_fail(NW_EUSAGE, "%s: key \"model_type\" is missing; accepted: %s", what,
+                       accepted);
+    return nw_fail(NW_EUSAGE, "%s: %s \"%.60s\" is not supported; accepted: %s", what,
+                   type != NULL ? "model_type" : "architecture", type != NULL ? type : class,
                    accepted);
 }
 
+/* The key of a row that the config has; NULL: none, or null. */
+static const char *given_key(const json_t *root, const struct nw_hf_number *row)
+{
+    const char *const keys[] = {row->key, row->other_key};
+
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *value = keys[i] != NULL ? json_object_get(root, keys[i]) : NULL;
+
+        if (value != NULL && !json_is_null(value))
+            return keys[i];
+    }
+    return NULL;
+}
+
 /* Every missing key in one sentence. */
-static nw_rc check_present(const json_t *root, const struct architecture *architecture,
+static nw_rc check_present(const json_t *root, const struct nw_hf_architecture *architecture,
                            const char *what)
 {
-    const char *missing[11] = {NULL};
+    const char *missing[MAX_NUMBERS + 1] = {NULL};
     size_t count = 0;
-    char text[256];
+    char text[400];
 
-    for (const struct number_key *row = architecture->numbers; row->key != NULL; row++) {
-        const json_t *value = json_object_get(root, row->key);
-
-        if (!row->optional && (value == NULL || json_is_null(value)))
+    for (const struct nw_hf_number *row = architecture->numbers; row->key != NULL; row++)
+        if (!row->optional && given_key(root, row) == NULL)
             missing[count++] = row->key;
-    }
     if (count == 0)
         return NW_OK;
-    return nw_fail(NW_EUSAGE, "%s: a %s config needs %s \"%s\"", what, architecture->model_type,
+    return nw_fail(NW_EUSAGE, "%s: a %s config needs %s \"%s\"", what, architecture->model_types[0],
                    count == 1 ? "key" : "the keys", nw_join_names(text, sizeof text, missing));
 }
 
-static nw_rc read_keys(const json_t *root, const struct architecture *architecture,
-                       const char *what, struct nw_transformer *net)
+static nw_rc read_numbers(const json_t *root, const struct nw_hf_architecture *architecture,
+                          const char *what, struct nw_hf_shape *shape)
 {
-    char *base = (char *)net;
-
-    for (const struct number_key *row = architecture->numbers; row->key != NULL; row++) {
+    for (const struct nw_hf_number *row = architecture->numbers; row->key != NULL; row++) {
+        const char *key = given_key(root, row);
         uint64_t value;
 
-        memcpy(&value, base + row->offset, sizeof value);
-        const uint64_t absent = value;
-
-        NW_TRY(nw_json_get_u64(root, what, row->key, false, &value));
-        const json_t *given = json_object_get(root, row->key);
-
-        if (value != absent || (given != NULL && !json_is_null(given)))
-            NW_TRY(nw_transformer_check_field(row->offset, value, what, row->key));
-        memcpy(base + row->offset, &value, sizeof value);
-    }
-    for (const struct flag_key *row = architecture->flags; row->key != NULL; row++) {
-        bool value;
-
-        memcpy(&value, base + row->offset, sizeof value);
-        NW_TRY(nw_json_get_bool(root, what, row->key, false, &value));
-        memcpy(base + row->offset, &value, sizeof value);
-        memcpy(base + row->also, &value, sizeof value);
+        if (key == NULL)
+            continue;
+        NW_TRY(nw_json_get_u64(root, what, key, true, &value));
+        NW_TRY(nw_transformer_check_field(row->offset, value, what, key));
+        memcpy((char *)shape + row->offset, &value, sizeof value);
     }
     return NW_OK;
 }
 
-static nw_rc read_config(const json_t *root, const char *what, struct nw_transformer *net_out)
+static nw_rc read_flags(const json_t *root, const struct nw_hf_architecture *architecture,
+                        const char *what, struct nw_hf_shape *shape)
 {
-    const struct architecture *architecture = NULL;
+    for (const struct nw_hf_flag *row = architecture->flags; row->key != NULL; row++) {
+        const json_t *given = json_object_get(root, row->key);
+        bool value = false;
 
-    NW_TRY(find_architecture(root, what, &architecture));
-    NW_TRY(check_present(root, architecture, what));
-    struct nw_transformer net = architecture->fixed;
+        if (given == NULL || json_is_null(given))
+            continue;
+        NW_TRY(nw_json_get_bool(root, what, row->key, true, &value));
+        value ^= row->inverted;
+        for (size_t i = 0; i < row->count; i++)
+            memcpy((char *)shape + row->fields[i], &value, sizeof value);
+    }
+    return NW_OK;
+}
 
-    NW_TRY(read_keys(root, architecture, what, &net));
-    NW_TRY(nw_json_get_field(root, what, "_name_or_path", false, net.name, sizeof net.name));
-    if (net.name[0] == '\0')
-        snprintf(net.name, sizeof net.name, "%s", architecture->model_type);
-    if (net.ffn == 0)
-        net.ffn = architecture->ffn_of_hidden * net.hidden;
-    if (net.kv_heads == 0)
-        net.kv_heads = net.heads;
-    if (net.max_positions == 0)
-        net.max_positions = net.positions;
-    if (net.head_size == 0 && net.hidden % net.heads != 0)
+/* What every config leaves to be concluded. */
+static nw_rc complete(const struct nw_hf_architecture *architecture, const char *what,
+                      struct nw_transformer *net)
+{
+    if (net->ffn == 0)
+        net->ffn = architecture->ffn_of_hidden * net->hidden;
+    if (net->kv_heads == 0)
+        net->kv_heads = net->heads;
+    if (net->max_positions == 0)
+        net->max_positions = net->positions;
+    if (net->head_size == 0 && net->hidden % net->heads != 0)
         return nw_fail(NW_EUSAGE,
                        "%s: %llu attention heads do not divide the hidden size %llu; accepted: a "
                        "divisor, or \"head_dim\"",
-                       what, (unsigned long long)net.heads, (unsigned long long)net.hidden);
-    if (net.head_size == 0)
-        net.head_size = net.hidden / net.heads;
-    NW_TRY(nw_transformer_check(&net, what));
-    *net_out = net;
+                       what, (unsigned long long)net->heads, (unsigned long long)net->hidden);
+    if (net->head_size == 0)
+        net->head_size = net->hidden / net->heads;
+    return nw_transformer_check(net, what);
+}
+
+static nw_rc read_config(const json_t *root, const char *what, struct nw_transformer *net_out)
+{
+    /* A model that also sees has the language model in an object of its own. */
+    const json_t *language = json_object_get(root, "text_config");
+    const json_t *keys = json_is_object(language) ? language : root;
+    const struct nw_hf_architecture *architecture = NULL;
+
+    NW_TRY(find_architecture(keys, what, &architecture));
+    NW_TRY(check_present(keys, architecture, what));
+    struct nw_hf_shape shape = architecture->fixed;
+
+    NW_TRY(read_numbers(keys, architecture, what, &shape));
+    NW_TRY(read_flags(keys, architecture, what, &shape));
+    if (architecture->derive != NULL)
+        NW_TRY(architecture->derive(keys, what, &shape));
+    NW_TRY(nw_json_get_field(root, what, "_name_or_path", false, shape.net.name,
+                             sizeof shape.net.name));
+    if (shape.net.name[0] == '\0')
+        snprintf(shape.net.name, sizeof shape.net.name, "%s", architecture->model_types[0]);
+    NW_TRY(complete(architecture, what, &shape.net));
+    *net_out = shape.net;
     return NW_OK;
 }
 

@@ -1,0 +1,163 @@
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "model/transformer.h"
+
+#define LLAMA(extra)                                                                               \
+    "{\"model_type\":\"llama\",\"num_hidden_layers\":32,\"hidden_size\":4096,"                     \
+    "\"intermediate_size\":11008,\"num_attention_heads\":32,\"vocab_size\":32000" extra "}"
+
+static nw_rc parse(const char *text, struct nw_transformer *net_out)
+{
+    return nw_transformer_parse_config(text, strlen(text), "config.json", net_out);
+}
+
+/* tests/models/configs.jsonl: the numbers of published config.json files, one a line, with the
+ * preset that they describe and its count. Parameters in `parameters` were counted with the
+ * model's own code (transformers 4.51 and 4.57 on shapes without memory; where the code comes with
+ * the checkpoint, the checkpoint's own total). */
+static void compare(const struct nw_transformer *net, const struct nw_transformer *preset)
+{
+#define SAME(field)                                                                                \
+    cr_expect(eq(u64, (uint64_t)net->field, (uint64_t)preset->field), "%s: " #field, preset->name)
+    SAME(layers);
+    SAME(hidden);
+    SAME(ffn);
+    SAME(heads);
+    SAME(kv_heads);
+    SAME(head_size);
+    SAME(vocab);
+    SAME(positions);
+    SAME(max_positions);
+    SAME(token_types);
+    SAME(embedding_size);
+    SAME(tied);
+    SAME(gated);
+    SAME(parallel);
+    SAME(one_norm);
+    SAME(encoder);
+    SAME(experts);
+    SAME(experts_per_token);
+    SAME(expert_ffn);
+    SAME(shared_ffn);
+    SAME(dense_layers);
+    SAME(query_rank);
+    SAME(kv_rank);
+#undef SAME
+}
+
+Test(hf_config, published_configs_give_the_presets)
+{
+    FILE *file = fopen(NW_SOURCE_DIR "/tests/models/configs.jsonl", "r");
+    char *line = NULL;
+    size_t size = 0, count = 0;
+
+    cr_assert(ne(ptr, file, NULL));
+    while (getline(&line, &size, file) > 0) {
+        json_t *row = json_loads(line, 0, NULL);
+        char *config = json_dumps(json_object_get(row, "config"), 0);
+        const char *name = json_string_value(json_object_get(row, "preset"));
+        struct nw_transformer net, preset;
+
+        cr_assert(ne(ptr, row, NULL), "line %zu", count + 1);
+        cr_expect(eq(int, nw_transformer_parse_config(config, strlen(config), name, &net), NW_OK),
+                  "%s", nw_last_error()->text);
+        cr_assert(eq(int, nw_transformer_find(name, &preset), NW_OK), "%s", nw_last_error()->text);
+        compare(&net, &preset);
+        cr_expect(eq(u64, nw_transformer_parameter_count(&net),
+                     (uint64_t)json_integer_value(json_object_get(row, "parameters"))),
+                  "%s", name);
+        free(config);
+        json_decref(row);
+        count++;
+    }
+    cr_expect(ge(sz, count, 100));
+    free(line);
+    fclose(file);
+}
+
+Test(hf_config, gives_the_published_counts)
+{
+    static const struct {
+        const char *text;
+        uint64_t parameters;
+    } cases[] = {
+        {LLAMA(""), 6738415616},
+        {LLAMA(",\"num_key_value_heads\":32,\"head_dim\":128,\"rope_theta\":1e4"), 6738415616},
+        {LLAMA(",\"tie_word_embeddings\":true"), 6738415616 - 32000u * 4096u},
+        {"{\"model_type\":\"gpt2\",\"n_layer\":12,\"n_embd\":768,\"n_head\":12,"
+         "\"vocab_size\":50257,\"n_positions\":1024,\"n_inner\":null}",
+         124439808},
+        {"{\"model_type\":\"bert\",\"num_hidden_layers\":24,\"hidden_size\":1024,"
+         "\"intermediate_size\":4096,\"num_attention_heads\":16,\"vocab_size\":30522,"
+         "\"max_position_embeddings\":512,\"type_vocab_size\":2}",
+         335141888},
+        {"{\"model_type\":\"qwen2\",\"num_hidden_layers\":28,\"hidden_size\":3584,"
+         "\"intermediate_size\":18944,\"num_attention_heads\":28,\"num_key_value_heads\":4,"
+         "\"vocab_size\":152064,\"tie_word_embeddings\":false}",
+         7615616512},
+        /* huggingface.co/mistralai/Mistral-7B-v0.1 */
+        {"{\"model_type\":\"mistral\",\"num_hidden_layers\":32,\"hidden_size\":4096,"
+         "\"intermediate_size\":14336,\"num_attention_heads\":32,\"num_key_value_heads\":8,"
+         "\"vocab_size\":32000}",
+         7241732096},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct nw_transformer net;
+
+        cr_assert(eq(int, parse(cases[i].text, &net), NW_OK), "%s", nw_last_error()->text);
+        cr_expect(eq(u64, nw_transformer_parameter_count(&net), cases[i].parameters), "%zu", i);
+    }
+}
+
+Test(hf_config, bad_input_is_refused_with_file_and_key)
+{
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"", "config.json:1: not valid JSON"},
+        {"[]", "object is expected"},
+        {"{}", "model_type"},
+        {"{\"model_type\":\"t5\"}", "\"t5\" is not supported; accepted: gpt2, gpt_bigcode, gptj"},
+        {"{\"model_type\":5}", "model_type"},
+        {"{\"model_type\":\"llama\",\"hidden_size\":4096}",
+         "num_hidden_layers, num_attention_heads, vocab_size, intermediate_size"},
+        {LLAMA(",\"num_key_value_heads\":5"), "5 key-value heads"},
+        {LLAMA(",\"num_key_value_heads\":0"), "num_key_value_heads is 0"},
+        {LLAMA(",\"vocab_size\":0"), "not valid JSON"}, /* a key twice */
+        {"{\"model_type\":\"gpt2\",\"n_layer\":12,\"n_embd\":768,\"n_head\":12,"
+         "\"vocab_size\":0,\"n_positions\":1024}",
+         "vocab_size is 0"},
+        {"{\"model_type\":\"gpt2\",\"n_layer\":12,\"n_embd\":768,\"n_head\":11,"
+         "\"vocab_size\":50257,\"n_positions\":1024}",
+         "11 attention heads do not divide the hidden size 768"},
+        {"{\"model_type\":\"gpt2\",\"n_layer\":12,\"n_embd\":768.5,\"n_head\":12,"
+         "\"vocab_size\":50257,\"n_positions\":1024}",
+         "n_embd"},
+        {"{\"model_type\":\"gpt2\",\"n_layer\":-12,\"n_embd\":768,\"n_head\":12,"
+         "\"vocab_size\":50257,\"n_positions\":1024}",
+         "n_layer"},
+        {"{\"model_type\":\"gpt2\",\"n_layer\":12,\"n_embd\":9223372036854775807,"
+         "\"n_head\":12,\"vocab_size\":50257,\"n_positions\":1024}",
+         "n_embd is 9223372036854775807; accepted: 1 to"},
+        {"{\"model_type\":\"gpt2\",\"n_layer\":1e400}", "config.json:1: not valid JSON"},
+        {"{\"model_type\":\"gpt2\",\"n_layer\":NaN}", "config.json:1: not valid JSON"},
+        {"{\"model_type\":\"gpt2\",\"n_layer\":4096,\"n_embd\":1048576,\"n_head\":1024,"
+         "\"vocab_size\":16777216,\"n_positions\":1024}",
+         "parameters; accepted: up to 1e14"},
+        {LLAMA(",\"tie_word_embeddings\":\"yes\""), "tie_word_embeddings"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct nw_transformer net;
+
+        cr_expect(eq(int, parse(cases[i].text, &net), NW_EUSAGE), "%zu: %s", i, cases[i].text);
+        cr_expect(ne(ptr, strstr(nw_last_error()->text, cases[i].says), NULL), "%zu: %s", i,
+                  nw_last_error()->text);
+    }
+}
