@@ -14,7 +14,7 @@ struct nw_part {
     const char *title; /* "tensor parallel" */
     double ns;
 };
-#define NW_PARTS_MAX 16
+#define NW_PARTS_MAX 20
 struct nw_breakdown { /* parts of 0 ns are left out */
     struct nw_part items[NW_PARTS_MAX];
     size_t count;
