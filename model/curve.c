@@ -193,6 +193,22 @@ static void fit_ends(struct nw_curve *curve)
     }
 }
 
+/* A point that is left out would be read off the line between its neighbours. */
+static double roughness_of(const struct nw_curve_point *points, size_t count)
+{
+    double sum = 0;
+
+    for (size_t i = 1; i + 1 < count; i++) {
+        const struct nw_curve_point *a = &points[i - 1], *at = &points[i], *b = &points[i + 1];
+        const double off = a->log_time_ns - at->log_time_ns +
+                           (b->log_time_ns - a->log_time_ns) * (at->log_bytes - a->log_bytes) /
+                               (b->log_bytes - a->log_bytes);
+
+        sum += off * off;
+    }
+    return count > 2 ? sqrt(sum / (double)(count - 2)) : 0;
+}
+
 static nw_rc finish(struct nw_curve *curve)
 {
     struct nw_curve_point *points = malloc(curve->sample_count * sizeof *points);
@@ -223,6 +239,7 @@ static nw_rc finish(struct nw_curve *curve)
     free(curve->points);
     curve->points = points;
     curve->point_count = count;
+    curve->roughness = roughness_of(points, count);
     fit_ends(curve);
     return NW_OK;
 }

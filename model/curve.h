@@ -46,6 +46,7 @@ struct nw_curve {
     bool simulated;
     bool hosts_guessed;      /* the log does not say how many hosts: from GPUs per node */
     char source[256];        /* "results.jsonl", "log.txt:14", "measured here" */
+    double roughness;        /* how far points lie from the line between their neighbours, rms */
     double alpha_ns;         /* time of an empty message, from the two smallest sizes */
     double beta_ns_per_byte; /* slope at the largest sizes */
 };
@@ -84,6 +85,7 @@ enum {
     NW_COST_SIMULATED = 128,
     NW_COST_HOSTS = 256,  /* the log does not say how many hosts */
     NW_COST_SHARED = 512, /* several such groups share the NICs: each its part of them */
+    NW_COST_WIRE = 1024,  /* with DATASHEET: from the line rate of the NICs */
 };
 
 struct nw_cost {
@@ -165,8 +167,10 @@ struct nw_line {
     struct nw_line_part floor;    /* what the links inside the nodes need */
     double floor_factor;
     double least_ns_per_byte; /* by the GPU's link */
-    double below, above;      /* errors of how it was come by */
-    double end;               /* -1 low, 0, 1 high: which end nw_line_time tells */
+    /* Relative error of how it was come by: of an endless message, of an empty one. */
+    double error, hop_error;
+    double alpha_ns; /* time of an empty message */
+    double end;      /* -1 low, 0, 1 high: which end nw_line_time tells */
 };
 nw_rc nw_fabric_prepare(const struct nw_fabric *fabric, const char *collective,
                         struct nw_group group, const struct nw_scenario *scenario,

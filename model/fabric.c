@@ -107,26 +107,39 @@ static nw_rc over_nodes(const struct nw_fabric *fabric, nw_coll_id coll, struct 
     levels.wire_rate *= inter_scale;
     line->divide = 1;
     nw_legs_of(&levels, coll, group, &line->part.legs);
-    line->how = NW_COST_DATASHEET;
+    line->how = NW_COST_DATASHEET | NW_COST_WIRE;
     return NW_OK;
 }
 
-/* Errors of how the cost was come by, independent of each other. */
-static void widen(const struct nw_fabric *fabric, struct nw_line *line)
+/* Errors of how the cost was come by, independent of each other. `hop`: of the latency, where it
+ * differs. */
+static void widen(const struct nw_fabric *fabric, nw_coll_id coll, bool over_nodes,
+                  struct nw_line *line)
 {
-    static const struct {
+    const bool pairs = coll == NW_ALLTOALL || coll == NW_SENDRECV;
+    const nw_constant inside =
+        fabric->link_is_pcie ? NW_CONSTANT_PCIE_ERROR : NW_CONSTANT_LINK_ERROR;
+    const struct {
         unsigned how;
-        nw_constant error;
-    } errors[] = {
-        {NW_COST_DERIVED, NW_CONSTANT_DERIVED_ERROR}, {NW_COST_RANKS, NW_CONSTANT_RANKS_ERROR},
-        {NW_COST_NODES, NW_CONSTANT_NODES_ERROR},     {NW_COST_DATASHEET, NW_CONSTANT_LINK_ERROR},
-        {NW_COST_GIVEN, NW_CONSTANT_LINK_ERROR},      {NW_COST_SHARED, NW_CONSTANT_DERIVED_ERROR},
+        nw_constant error, hop;
+    } rows[] = {
+        {NW_COST_DERIVED, pairs ? NW_CONSTANT_PAIRS_ERROR : NW_CONSTANT_DERIVED_ERROR,
+         over_nodes ? NW_CONSTANT_HOP_ERROR : NW_CONSTANT_DERIVED_ERROR},
+        {NW_COST_RANKS, fabric->link_is_pcie && !over_nodes ? inside : NW_CONSTANT_RANKS_ERROR,
+         NW_CONSTANT_RANKS_ERROR},
+        {NW_COST_NODES, NW_CONSTANT_NODES_ERROR, NW_CONSTANT_NODES_ERROR},
+        {NW_COST_SHARED, NW_CONSTANT_DERIVED_ERROR, NW_CONSTANT_DERIVED_ERROR},
+        {NW_COST_GIVEN, NW_CONSTANT_LINK_ERROR, NW_CONSTANT_LINK_ERROR},
+        {NW_COST_DATASHEET, over_nodes ? NW_CONSTANT_WIRE_ERROR : inside,
+         over_nodes ? NW_CONSTANT_HOP_ERROR : inside},
     };
 
-    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
-        if ((line->how & errors[i].how) != 0)
-            line->above = hypot(line->above, nw_fabric_constant(fabric, errors[i].error));
-    line->below = line->above;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if ((line->how & rows[i].how) == 0)
+            continue;
+        line->error = hypot(line->error, nw_fabric_constant(fabric, rows[i].error));
+        line->hop_error = hypot(line->hop_error, nw_fabric_constant(fabric, rows[i].hop));
+    }
 }
 
 /* No GPU takes in a gather faster than its link: only an all-reduce added up in switches can read
@@ -140,6 +153,15 @@ static double least_by_link(const struct nw_fabric *fabric, nw_coll_id coll, str
         !through_link)
         return 0;
     return nw_colls[coll].bus_factor(group.rank_count) / fabric->link_bytes_per_s * 1e9;
+}
+
+static double alpha_of(const struct nw_line_part *part)
+{
+    const struct nw_curve_transfer *from = &part->from[0];
+
+    return part->from_count == 0
+               ? nw_legs_alpha(&part->legs)
+               : from->start_ns + from->stretch * (from->curve->alpha_ns - from->start_ns);
 }
 
 nw_rc nw_fabric_prepare(const struct nw_fabric *fabric, const char *collective,
@@ -165,7 +187,8 @@ nw_rc nw_fabric_prepare(const struct nw_fabric *fabric, const char *collective,
                        "it, --gpu or --intra-node GB/s",
                        group.rank_count, collective);
     line.least_ns_per_byte = least_by_link(fabric, coll->id, group, line.how);
-    widen(fabric, &line);
+    line.alpha_ns = alpha_of(&line.part);
+    widen(fabric, coll->id, nw_group_hosts(group) > 1, &line);
     *line_out = line;
     return NW_OK;
 }
@@ -255,6 +278,23 @@ double nw_line_time(const struct nw_line *line, double bytes)
     return bounded(line, bytes, fast_time(&line->part, bytes));
 }
 
+/* Between two measured sizes: the error that the curve's own points show, doubled gaps against
+ * single ones; none at a point. */
+static double between_points(const struct nw_curve *curve, double bytes)
+{
+    const struct nw_curve_point *points = curve->points;
+    size_t i = 0;
+
+    while (i < curve->point_count && points[i].bytes < bytes)
+        i++;
+    if (i == 0 || i == curve->point_count || points[i].bytes == bytes)
+        return 0;
+    const double at =
+        (log(bytes) - points[i - 1].log_bytes) / (points[i].log_bytes - points[i - 1].log_bytes);
+
+    return curve->roughness * 4 * at * (1 - at);
+}
+
 struct nw_cost nw_line_cost(const struct nw_line *line, double bytes)
 {
     struct nw_cost cost;
@@ -263,8 +303,14 @@ struct nw_cost nw_line_cost(const struct nw_line *line, double bytes)
         return (struct nw_cost){0};
     cost = full_cost(&line->part, bytes);
     const double factor = bounded(line, bytes, cost.time_ns) / cost.time_ns;
-    const double below = hypot(1 - cost.low_ns / cost.time_ns, line->below);
-    const double above = hypot(cost.high_ns / cost.time_ns - 1, line->above);
+    const double latency = fmin(line->alpha_ns / cost.time_ns, 1);
+    double error = line->error + latency * (line->hop_error - line->error);
+
+    if (line->part.from_count > 0)
+        error = hypot(error,
+                      between_points(line->part.from[0].curve, bytes * line->part.from[0].squeeze));
+    const double below = hypot(1 - cost.low_ns / cost.time_ns, error / (1 + error));
+    const double above = hypot(cost.high_ns / cost.time_ns - 1, error);
 
     cost.how |= line->how;
     cost.time_ns *= factor;

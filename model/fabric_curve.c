@@ -197,9 +197,9 @@ static void read_wire(const struct nw_curve *curve, struct nw_levels *levels)
 
     levels->wire_rate = fmax(rate_behind(curve, levels, true), 1e-9);
     nw_legs_of(levels, curve->coll, group, &legs);
-    const double alpha = nw_legs_alpha(&legs), hop = levels->wire_hop_ns;
+    const double alpha = nw_legs_alpha(&legs), hop = fmax(levels->wire_hop_ns, 1);
 
-    levels->wire_hop_ns = 2 * hop;
+    levels->wire_hop_ns += hop;
     nw_legs_of(levels, curve->coll, group, &legs);
     const double per_hop = (nw_legs_alpha(&legs) - alpha) / hop;
 
@@ -248,7 +248,7 @@ static struct nw_curve_transfer take_over(const struct nw_fabric *fabric,
 
     nw_legs_of(&levels, coll, wanted, &to);
     const double alpha = nw_legs_alpha(&from);
-    const double hops = (nw_legs_alpha(&to) - to.start_ns) / (alpha - from.start_ns);
+    const double hops = (nw_legs_alpha(&to) - to.start_ns + 1) / (alpha - from.start_ns + 1);
     const double bytes = nw_legs_beta(&to) / nw_legs_beta(&from);
 
     return (struct nw_curve_transfer){

@@ -7,25 +7,26 @@
  *   switch     NVLS: links carry (n + 1) / n; between nodes the same tree
  *   pairs      all-to-all, send/recv, gather, scatter: straight from rank to rank
  *
- * Small messages carry flags beside the data (protocol LL): few nanoseconds a hop at less than half
- * the rate. Large ones (Simple) hand over chunks: SLOW_HOPS times the hop at the full rate. The
- * figures: NCCL 2.30 src/graph/tuning.cc has 6.6 us to start, 0.6 to 1 us a hop of LL, 3.4 to 5.7
- * of Simple, half the rate; those below are their values over the published curves. */
+ * Small messages carry flags beside the data (protocol LL): a short hop at less than half the rate.
+ * Large ones (Simple) hand over whole chunks: a long hop at the full rate. NCCL 2.30,
+ * src/graph/tuning.cc, has for rings and trees: 6.6 us to start and 0.6 us a hop with LL, 8.4
+ * and 3.4 with Simple; 25 us for the switch; LL at half the rate. The hops in use are measured
+ * ones, the ratios are NCCL's (the published curves agree with either within 3 % of their error).
+ */
 #include "model/fabric_level.h"
 
 #include <math.h>
 
-static const double slow_hops = 3.3;   /* a hop of Simple, in hops of LL */
-static const double slow_start = 2;    /* the same of the start */
-static const double small_rate = 0.41; /* of LL, of the rate of Simple */
+static const double slow_hops = 3.4 / 0.6, slow_start = 8.4 / 6.6;
+static const double small_rate = 0.41; /* published curves */
+static const double switch_ns = 25e3;
+static const double tree_share = 0.92;
 /* A rank also copies its own part, at that share of the time that the links need for it: two ranks
  * of a switch reach 0.72 of the busbw that eight do in a gather, 0.88 in an all-reduce. */
 static const double gather_copy = 0.5, reduce_copy = 0.3;
-static const double pair_hops = 3.5;   /* all-to-all in a node, whatever the count of ranks */
-static const double peer_hops = 0.5;   /* of all-to-all: of one more peer over the wire, in hops */
-static const double switch_hops = 50;  /* NVLS: setting up in the switch, in link hops */
-static const double pcie_pair = 1.6;   /* two GPUs have a bridge for themselves */
-static const double tree_share = 0.92; /* NCCL, same file */
+static const double pair_hops = 3.5; /* all-to-all in a node, whatever the count of ranks */
+static const double peer_hops = 0.5; /* of all-to-all: of one more peer over the wire */
+static const double pcie_pair = 1.6; /* two GPUs have a bridge for themselves */
 static const double unknown_rate = 1e6;
 
 double nw_level_factor(nw_coll_id coll, int rank_count)
@@ -134,10 +135,7 @@ static void in_switch(struct nw_legs *legs, const struct shape *at, double switc
     const double inside = over((at->l + 1.0) / at->l, switch_rate);
     const double between = at->k > 1 ? over(tree_bytes(at->k), at->wire) : 0;
 
-    add(legs,
-        legs->start_ns + switch_hops * at->link_hop_ns +
-            slow_hops * 2 * depth(at->k) * at->wire_hop_ns,
-        fmax(inside, between));
+    add(legs, switch_ns + slow_hops * 2 * depth(at->k) * at->wire_hop_ns, fmax(inside, between));
 }
 
 static void pairs(struct nw_legs *legs, nw_coll_id coll, const struct shape *at)

@@ -110,7 +110,7 @@ struct nw_levels nw_levels_of_datasheet(const struct nw_fabric *fabric)
         .mesh = fabric->link_is_mesh,
         .gpus_per_node = fabric->gpus_per_node,
         .nic_count = fabric->nic_count,
-        .start_ns = 6500,
+        .start_ns = 6600, /* NCCL, src/graph/tuning.cc */
         .link_hop_ns = nw_fabric_constant(fabric, NW_CONSTANT_LINK_LATENCY_NS),
         .wire_hop_ns = nw_fabric_constant(fabric, NW_CONSTANT_WIRE_LATENCY_NS),
     };

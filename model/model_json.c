@@ -19,7 +19,8 @@ static nw_rc set_how(json_t *object, unsigned how)
         {NW_COST_RANKS, "ranks_extrapolated"}, {NW_COST_NODES, "nodes_extrapolated"},
         {NW_COST_GIVEN, "bandwidth_given"},    {NW_COST_DATASHEET, "datasheet"},
         {NW_COST_NO_INTERVAL, "no_interval"},  {NW_COST_SIMULATED, "simulated"},
-        {NW_COST_HOSTS, "hosts_guessed"},
+        {NW_COST_HOSTS, "hosts_guessed"},      {NW_COST_SHARED, "nics_shared"},
+        {NW_COST_WIRE, "line_rate"},
     };
     json_t *list = json_array();
 

@@ -210,6 +210,8 @@ static nw_assumed cost_assumptions(const struct nw_platform *platform, unsigned 
         {NW_COST_GIVEN, NW_ASSUMES(LINK_ERROR) | NW_ASSUMES(WIRE_LATENCY_NS)},
         {NW_COST_DATASHEET, NW_ASSUMES(LINK_ERROR) | NW_ASSUMES(LINK_LATENCY_NS) |
                                 (nw_assumed)1 << platform->link_share},
+        {NW_COST_WIRE,
+         NW_ASSUMES(WIRE_SHARE) | NW_ASSUMES(WIRE_LATENCY_NS) | NW_ASSUMES(WIRE_ERROR)},
         {NW_COST_NO_INTERVAL, NW_ASSUMES(IMPORT_ERROR)},
     };
     nw_assumed assumed = 0;

@@ -349,8 +349,9 @@ static const struct {
     {NW_COST_NODES, "extrapolated: node count not measured; ring scaling. Two nodes alone do not "
                     "characterise a network"},
     {NW_COST_GIVEN, "given: bandwidth from --intra-node or --inter-node, the same for all sizes"},
-    {NW_COST_DATASHEET, "datasheet: communication inside the node was not measured; a share of the "
-                        "GPU's link rate stands in"},
+    {NW_COST_DATASHEET, "datasheet: communication that was not measured; a share of the GPU's link "
+                        "rate inside a node, of the NICs' line rate between nodes stands in"},
+    {NW_COST_SHARED, "shared: groups that run at the same time divide the NICs of their node"},
     {NW_COST_NO_INTERVAL, "no interval: imported times have none"},
     {NW_COST_HOSTS, "hosts: a log does not say how many; taken from GPUs per node"},
 };
