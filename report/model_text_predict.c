@@ -12,6 +12,9 @@ static nw_rc print_memory(FILE *stream, const struct nw_model *model, const stru
         {"gradients", NW_RIGHT}, {"optimizer", NW_RIGHT}, {"activations", NW_RIGHT},
         {"buffers", NW_RIGHT},   {"runtime", NW_RIGHT},   {"total", NW_RIGHT},
         {"card", NW_LEFT},       {"peak", NW_LEFT}};
+    static const char *const peaks[] = {[NW_PEAK_FORWARD_END] = "forward",
+                                        [NW_PEAK_BACKWARD] = "backward",
+                                        [NW_PEAK_UPDATE] = "update"};
     struct nw_table *table;
 
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
@@ -30,7 +33,7 @@ static nw_rc print_memory(FILE *stream, const struct nw_model *model, const stru
                          nw_cell_gib(&c[5], memory->buffers_bytes),
                          nw_cell_gib(&c[6], memory->runtime_bytes + memory->fragmentation_bytes),
                          nw_cell_gib(&c[7], memory->total_bytes), nw_cell_room(&c[8], model, step),
-                         nw_peak_name(memory->peak)});
+                         peaks[memory->peak]});
     }
     fprintf(stream, "\nMemory per GPU, GiB\n");
     return nw_table_print(table, stream);
