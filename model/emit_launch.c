@@ -104,6 +104,8 @@ nw_rc nw_emit_pytorchjob(const struct nw_emission *emission, FILE *stream)
             "  name: train\n"
             "spec:\n"
             "  nprocPerNode: \"%d\"\n"
+            "  runPolicy:\n"
+            "    cleanPodPolicy: None\n"
             "  pytorchReplicaSpecs:\n",
             emission->gpus_per_node);
     write_replica(stream, "Master", 1, "pytorch", emission->image, command,
