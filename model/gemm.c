@@ -13,6 +13,9 @@
 #include <math.h>
 
 #define DEFAULT_SM_COUNT 108
+/* Best product over the peak where the catalogue does not say: between 0.73 and 0.87 on seven
+ * NVIDIA boards. */
+#define UNKNOWN_BEST 0.8
 
 static double constant(const struct nw_platform *platform, nw_constant key)
 {
@@ -55,11 +58,13 @@ static double catalogue_flops(const struct nw_platform *platform, nw_units_kind 
 
     if (!(peak > 0))
         return NAN;
+    const double share = constant(platform, NW_CONSTANT_GEMM_SHARE);
+
     if (units == NW_UNITS_FP8 && gpu->matmul_fp8_flops > 0)
-        return gpu->matmul_fp8_flops;
+        return gpu->matmul_fp8_flops * share;
     if (gpu->matmul_flops > 0 && half > 0 && units != NW_UNITS_FP32)
-        return gpu->matmul_flops * peak / half;
-    return peak * constant(platform, NW_CONSTANT_GEMM_SHARE);
+        return gpu->matmul_flops * peak / half * share;
+    return peak * UNKNOWN_BEST * share;
 }
 
 double nw_sustained_flops(const struct nw_platform *platform, nw_units_kind units)
@@ -96,6 +101,19 @@ static double tile_share(double sm_count, const struct nw_product *product, doub
     return useful * (tiles < sm_count ? busy : sqrt(busy));
 }
 
+/* Rows that do not begin on whole lines of 128 bytes are fetched in pieces (NVIDIA, Matrix
+ * Multiplication Background, "Tensor Core Requirements": multiples of 64 elements of 16 bit). What
+ * is lost: published steps of a model 14,400 wide against its neighbours 14,336 wide, TP 8. */
+static double aligned_share(const struct nw_product *product)
+{
+    const double line = product->in_bytes > 0 ? 128 / product->in_bytes : 1;
+    const double remainders =
+        fmod(product->m, line) + fmod(product->n, line) + fmod(product->k, line);
+
+    return remainders > 0 && product->m >= line && product->n >= line && product->k >= line ? 0.78
+                                                                                            : 1;
+}
+
 double nw_shape_share(const struct nw_platform *platform, const struct nw_product *product)
 {
     static const struct {
@@ -108,7 +126,7 @@ double nw_shape_share(const struct nw_platform *platform, const struct nw_produc
     for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++)
         best = fmax(best, tiles[i].reach * tile_share(known > 0 ? known : DEFAULT_SM_COUNT, product,
                                                       tiles[i].high, tiles[i].wide));
-    return best * product->k / (product->k + depth);
+    return best * product->k / (product->k + depth) * aligned_share(product);
 }
 
 /* ---- measured points ----------------------------------------------------------------------- */
