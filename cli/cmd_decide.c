@@ -66,8 +66,7 @@ static nw_rc show(const struct nw_model_args *args, const struct job *job)
 {
     if (args->json)
         return print_json(args, job);
-    NW_TRY(nw_report_decide(stdout, &job->model, &job->decision));
-    return nw_report_claim_costs(stdout, &job->model, &job->claims, NULL);
+    return nw_report_decide_claims(stdout, &job->model, &job->decision, &job->claims);
 }
 
 /* *exit_code_out: 3 where the headline is not known. */

@@ -124,6 +124,7 @@ static nw_rc take(const struct nw_model_request *request, const struct nw_candid
     nw_rc rc;
 
     *candidate = (struct nw_candidate){.cost_per_billion_tokens = NAN, .time_ns = NAN};
+    candidate->unmeasured = input->results == NULL;
     snprintf(candidate->name, sizeof candidate->name, "%s", input->name);
     if (input->quote != NULL)
         snprintf(candidate->vendor, sizeof candidate->vendor, "%s", input->quote->vendor);
@@ -308,6 +309,7 @@ static nw_rc fill_candidate(const struct nw_candidate *candidate, json_t *object
         NW_TRY(nw_claim_costs_to_json(&candidate->claims, &part));
         NW_TRY(nw_json_set_new(object, "claim_costs", part));
     }
+    NW_TRY(nw_json_set_bool(object, "measured", !candidate->unmeasured));
     if (candidate->problem[0] != '\0')
         NW_TRY(nw_json_set_text(object, "problem", candidate->problem));
     else

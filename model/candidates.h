@@ -27,6 +27,7 @@ struct nw_candidate {
     struct nw_model model;
     struct nw_decision decision;
     bool audited;
+    bool unmeasured; /* no results: what the quote says stands in */
     struct nw_claim_costs claims;
     int short_count, not_measured_count; /* claims of the quote */
     size_t chosen; /* choice: the cheapest that is in time; without a price the headline */

@@ -12,7 +12,7 @@ struct trial { /* the model with one rate as quoted */
     struct nw_model model;
     struct nw_curve_point **points; /* owned: curves inside a node, scaled */
     size_t point_lists;
-    double factor;        /* quoted over measured, above 1 */
+    double factor;        /* healthy over measured, above 1 */
     struct nw_step *step; /* as measured */
 };
 
@@ -165,20 +165,20 @@ static nw_rc try_quoted(struct trial *trial, nw_rc (*as_quoted)(struct trial *tr
 static nw_rc cost_of(const struct nw_model *model, int base_nodes, struct nw_step *step,
                      nw_rc (*as_quoted)(struct trial *trial), struct nw_claim_cost *cost)
 {
-    struct trial trial = {.model = *model, .factor = cost->quoted / cost->measured, .step = step};
+    struct trial trial = {.model = *model, .factor = cost->healthy / cost->measured, .step = step};
     struct nw_step quoted;
     nw_rc rc;
 
     rc = try_quoted(&trial, as_quoted, &quoted);
     if (rc == NW_OK) {
         cost->step_ns = step->step_ns;
-        cost->quoted_step_ns = quoted.step_ns;
+        cost->healthy_step_ns = quoted.step_ns;
         fill_money(model, base_nodes, step, &cost->cost_per_billion_tokens, &cost->time_ns,
                    &cost->cost);
-        fill_money(&trial.model, base_nodes, &quoted, &cost->quoted_cost_per_billion_tokens,
-                   &cost->quoted_time_ns, &cost->quoted_cost);
+        fill_money(&trial.model, base_nodes, &quoted, &cost->healthy_cost_per_billion_tokens,
+                   &cost->healthy_time_ns, &cost->healthy_cost);
         cost->on_path =
-            cost->quoted_cost_per_billion_tokens < cost->cost_per_billion_tokens * (1 - 1e-6);
+            cost->healthy_cost_per_billion_tokens < cost->cost_per_billion_tokens * (1 - 1e-6);
     }
     free_trial(&trial);
     return rc;
@@ -186,7 +186,8 @@ static nw_rc cost_of(const struct nw_model *model, int base_nodes, struct nw_ste
 
 static double loss(const struct nw_claim_cost *cost)
 {
-    return cost->on_path ? cost->cost_per_billion_tokens / cost->quoted_cost_per_billion_tokens : 0;
+    return cost->on_path ? cost->cost_per_billion_tokens / cost->healthy_cost_per_billion_tokens
+                         : 0;
 }
 
 static int by_loss(const void *a, const void *b)
@@ -219,7 +220,8 @@ static nw_rc add_claim(const struct nw_model *model, int base_nodes, struct nw_s
                                    .simulated = row->simulated};
     snprintf(cost->key, sizeof cost->key, "%s", row->key);
     snprintf(cost->claim, sizeof cost->claim, "%s", row->claim);
-    if (!(cost->quoted > cost->measured))
+    cost->healthy = fmin(cost->quoted, (row->expected_low + row->expected_high) / 2);
+    if (!(cost->healthy > cost->measured))
         return NW_OK; /* short of another figure than this one */
     NW_TRY(cost_of(model, base_nodes, step, ways[way].as_quoted, cost));
     costs->count++;
@@ -263,12 +265,15 @@ static nw_rc fill_json(const struct nw_claim_cost *cost, int node_count, json_t 
     NW_TRY(nw_json_set_real(
         object, cost->unit == NW_AUDIT_FLOP_PER_S ? "measured_flop_per_s" : "measured_bytes_per_s",
         cost->measured));
+    NW_TRY(nw_json_set_real(
+        object, cost->unit == NW_AUDIT_FLOP_PER_S ? "healthy_flop_per_s" : "healthy_bytes_per_s",
+        cost->healthy));
     return NW_SET_REALS(
-        object, {"step_ns", cost->step_ns}, {"quoted_step_ns", cost->quoted_step_ns},
+        object, {"step_ns", cost->step_ns}, {"healthy_step_ns", cost->healthy_step_ns},
         {"cost_per_billion_tokens", cost->cost_per_billion_tokens},
-        {"quoted_cost_per_billion_tokens", cost->quoted_cost_per_billion_tokens},
-        {"time_to_tokens_ns", cost->time_ns}, {"quoted_time_to_tokens_ns", cost->quoted_time_ns},
-        {"cost_of_tokens", cost->cost}, {"quoted_cost_of_tokens", cost->quoted_cost});
+        {"healthy_cost_per_billion_tokens", cost->healthy_cost_per_billion_tokens},
+        {"time_to_tokens_ns", cost->time_ns}, {"healthy_time_to_tokens_ns", cost->healthy_time_ns},
+        {"cost_of_tokens", cost->cost}, {"healthy_cost_of_tokens", cost->healthy_cost});
 }
 
 nw_rc nw_claim_costs_to_json(const struct nw_claim_costs *costs, json_t **json_out)

@@ -1,6 +1,6 @@
 /* Public. What the claims of a quote that were measured short cost a job: its step with the one
- * rate as quoted, against the step as measured. Everything else stays as it is; claims are not
- * added up.
+ * rate that a machine as quoted reaches, against the step as measured. Everything else stays as it
+ * is; claims are not added up.
  *
  *     struct nw_claim_costs costs;
  *     NW_TRY(nw_claim_costs_of(&model, &decision, &audit, &costs));
@@ -16,11 +16,13 @@ struct nw_claim_cost {
     char key[32], claim[64];
     nw_audit_unit unit;
     double quoted, measured; /* in that unit, of the part of the node that took part */
-    bool on_path;            /* false: on no path of this step that the model knows */
-    /* As measured; and as it would be at the quoted rate. */
-    double step_ns, quoted_step_ns;
-    double cost_per_billion_tokens, quoted_cost_per_billion_tokens;
-    double time_ns, quoted_time_ns, cost, quoted_cost; /* of all tokens; NAN */
+    double healthy; /* what a machine as quoted reaches: the middle of what is normal, at most as
+                       quoted; the step is held against this */
+    bool on_path;   /* false: on no path of this step that the model knows */
+    /* As measured; and as it would be at the healthy rate. */
+    double step_ns, healthy_step_ns;
+    double cost_per_billion_tokens, healthy_cost_per_billion_tokens;
+    double time_ns, healthy_time_ns, cost, healthy_cost; /* of all tokens; NAN */
     bool simulated;
 };
 

@@ -20,9 +20,12 @@ static const char *rate(struct nw_cell *cell, const struct nw_claim_cost *cost, 
     return cell->text;
 }
 
-static const char *more(struct nw_cell *cell, double measured, double quoted)
+static const char *more(struct nw_cell *cell, double measured, double healthy)
 {
-    snprintf(cell->text, sizeof cell->text, "+%.1f %%", 100 * (measured / quoted - 1));
+    if (measured > 2 * healthy)
+        snprintf(cell->text, sizeof cell->text, "%.3g×", measured / healthy);
+    else
+        snprintf(cell->text, sizeof cell->text, "+%.1f %%", 100 * (measured / healthy - 1));
     return cell->text;
 }
 
@@ -30,23 +33,25 @@ static void claim_row(struct nw_table *table, const struct nw_model *model,
                       const struct nw_claim_cost *cost)
 {
     const bool all = isfinite(model->job.tokens);
-    struct nw_cell c[6];
+    struct nw_cell c[7];
 
     if (!cost->on_path) {
-        nw_table_row(table, (const char *[]){cost->claim, rate(&c[0], cost, cost->quoted),
-                                             rate(&c[1], cost, cost->measured),
-                                             "not on this step's path", "", "", ""});
+        nw_table_row(table,
+                     (const char *[]){cost->claim, rate(&c[0], cost, cost->quoted),
+                                      rate(&c[5], cost, cost->healthy),
+                                      rate(&c[1], cost, cost->measured), "no effect", "", "", ""});
         return;
     }
     nw_table_row(
-        table, (const char *[]){
-                   cost->claim, rate(&c[0], cost, cost->quoted), rate(&c[1], cost, cost->measured),
-                   more(&c[2], cost->step_ns, cost->quoted_step_ns),
-                   more(&c[3], cost->cost_per_billion_tokens, cost->quoted_cost_per_billion_tokens),
-                   nw_cell_money(&c[4], all ? cost->cost - cost->quoted_cost
-                                            : cost->cost_per_billion_tokens -
-                                                  cost->quoted_cost_per_billion_tokens),
-                   all ? nw_cell_span(&c[5], cost->time_ns - cost->quoted_time_ns) : "–"});
+        table,
+        (const char *[]){
+            cost->claim, rate(&c[0], cost, cost->quoted), rate(&c[1], cost, cost->measured),
+            more(&c[2], cost->step_ns, cost->healthy_step_ns),
+            more(&c[3], cost->cost_per_billion_tokens, cost->healthy_cost_per_billion_tokens),
+            nw_cell_money(&c[4], all ? cost->cost - cost->healthy_cost
+                                     : cost->cost_per_billion_tokens -
+                                           cost->healthy_cost_per_billion_tokens),
+            all ? nw_cell_span(&c[5], cost->time_ns - cost->healthy_time_ns) : "–"});
 }
 
 nw_rc nw_report_claim_costs(FILE *stream, const struct nw_model *model,
@@ -70,11 +75,12 @@ nw_rc nw_report_claim_costs(FILE *stream, const struct nw_model *model,
         claim_row(table, model, &costs->items[i]);
         simulated = simulated || costs->items[i].simulated;
     }
-    fprintf(stream,
-            "\nWhat %s%sshort claims cost on %d node%s, against the same step at the quoted "
-            "rate%s\n",
-            name != NULL ? name : "the quote's", name != NULL ? "'s " : " ", costs->node_count,
-            costs->node_count == 1 ? "" : "s", simulated ? " (SIMULATED, no measurement)" : "");
+    fprintf(
+        stream,
+        "\nWhat %s%sshort claims cost on %d node%s, against the same step where the one rate is "
+        "normal%s\n",
+        name != NULL ? name : "the quote's", name != NULL ? "'s " : " ", costs->node_count,
+        costs->node_count == 1 ? "" : "s", simulated ? " (SIMULATED, no measurement)" : "");
     return nw_table_print(table, stream);
 }
 
@@ -92,11 +98,20 @@ static const char *money_range(struct nw_cell *cell, const struct nw_candidate *
 
 static const char *time_range(struct nw_cell *cell, const struct nw_candidate *candidate)
 {
+    const double day_ns = 86400e9;
     struct nw_cell middle, low, high;
+    char text[3][32];
 
-    snprintf(cell->text, sizeof cell->text, "%.20s [%.18s, %.18s]",
-             nw_cell_span(&middle, candidate->time_ns), nw_cell_span(&low, candidate->time_low_ns),
-             nw_cell_span(&high, candidate->time_high_ns));
+    if (candidate->time_ns >= 2 * day_ns)
+        snprintf(cell->text, sizeof cell->text, "%.14s [%.14s, %.14s] days",
+                 nw_format_sig(text[0], candidate->time_ns / day_ns, 3),
+                 nw_format_sig(text[1], candidate->time_low_ns / day_ns, 3),
+                 nw_format_sig(text[2], candidate->time_high_ns / day_ns, 3));
+    else
+        snprintf(cell->text, sizeof cell->text, "%.20s [%.18s, %.18s]",
+                 nw_cell_part(&middle, candidate->time_ns),
+                 nw_cell_part(&low, candidate->time_low_ns),
+                 nw_cell_part(&high, candidate->time_high_ns));
     return cell->text;
 }
 
@@ -104,6 +119,8 @@ static const char *claims_of(struct nw_cell *cell, const struct nw_candidate *ca
 {
     if (!candidate->audited)
         return "no quote";
+    if (candidate->unmeasured)
+        return "quote only";
     snprintf(cell->text, sizeof cell->text, "%d short", candidate->short_count);
     return cell->text;
 }
@@ -155,7 +172,7 @@ static nw_rc print_table(FILE *stream, const struct nw_ranking *ranking)
 {
     const struct nw_candidate *first = &ranking->items[0];
     const bool all = isfinite(first->model.job.tokens);
-    const struct nw_column columns[] = {{"", NW_RIGHT},
+    const struct nw_column columns[] = {{"#", NW_RIGHT},
                                         {"candidate", NW_LEFT},
                                         {"nodes", NW_RIGHT},
                                         {"strategy", NW_LEFT},
@@ -212,18 +229,18 @@ static void say_second(struct nw_say *say, const struct nw_ranking *ranking)
         nw_say(say, ", and %s is too late", second->name);
 }
 
-static void say_weakest(struct nw_say *say, const struct nw_candidate *candidate)
+void nw_say_weakest(struct nw_say *say, const struct nw_claim_costs *claims, const char *name)
 {
-    const struct nw_claim_cost *worst = &candidate->claims.items[0];
+    const struct nw_claim_cost *worst = &claims->items[0];
     struct nw_cell quoted, measured;
 
-    if (candidate->claims.count == 0 || !worst->on_path)
+    if (claims->count == 0 || !worst->on_path)
         return;
-    nw_say(say,
-           " %s's weakest claim, %s (%s quoted, %s measured), makes each token %.1f %% dearer.",
-           candidate->name, worst->claim, rate(&quoted, worst, worst->quoted),
-           rate(&measured, worst, worst->measured),
-           100 * (worst->cost_per_billion_tokens / worst->quoted_cost_per_billion_tokens - 1));
+    nw_say(say, " %s%s weakest claim, %s (%s quoted, %s measured), makes each token ",
+           name != NULL ? name : "The quote", "'s", worst->claim,
+           rate(&quoted, worst, worst->quoted), rate(&measured, worst, worst->measured));
+    nw_say(say, "%s dearer than a machine as quoted would.",
+           more(&quoted, worst->cost_per_billion_tokens, worst->healthy_cost_per_billion_tokens));
 }
 
 const char *nw_report_ranking_sentence(char *to, size_t size, const struct nw_ranking *ranking)
@@ -242,7 +259,7 @@ const char *nw_report_ranking_sentence(char *to, size_t size, const struct nw_ra
         say_second(&say, ranking);
     nw_say(&say, ".");
     for (size_t i = 0; i < ranking->known; i++) {
-        say_weakest(&say, &ranking->items[i]);
+        nw_say_weakest(&say, &ranking->items[i].claims, ranking->items[i].name);
         how |= ranking->items[i].decision.how;
     }
     if ((how & NW_COST_SIMULATED) != 0)

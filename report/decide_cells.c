@@ -47,6 +47,16 @@ const char *nw_cell_money(struct nw_cell *cell, double amount)
     return cell->text;
 }
 
+const char *nw_cell_rate(struct nw_cell *cell, double bytes_per_s)
+{
+    const bool small = bytes_per_s < 0.1e9;
+    char text[32];
+
+    snprintf(cell->text, sizeof cell->text, "%s %s",
+             nw_format_sig(text, bytes_per_s / (small ? 1e6 : 1e9), 3), small ? "MB/s" : "GB/s");
+    return cell->text;
+}
+
 const char *nw_cell_certainty(struct nw_cell *cell, double probability)
 {
     return probability > 0.99 ? "> 99 %" : nw_cell_percent(cell, probability);

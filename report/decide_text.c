@@ -6,6 +6,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "report/candidates_text.h"
 #include "report/decide_text_parts.h"
 
 static const char *verdict(const struct nw_choice *choice)
@@ -148,49 +149,59 @@ static nw_rc print_cost(FILE *stream, const struct nw_model *model,
     return nw_table_print(table, stream);
 }
 
-static nw_rc print_rentals(FILE *stream, const struct nw_model *model,
-                           const struct nw_decision *decision)
+static void rental_row(struct nw_table *table, const struct nw_rental_cost *cost)
 {
     static const char *const names[NW_RENTAL_COUNT] = {[NW_RENTAL_HOUR] = "by the hour",
                                                        [NW_RENTAL_MONTH] = "by the month",
                                                        [NW_RENTAL_SPOT] = "spot"};
-    static const struct nw_column columns[] = {{"rented", NW_LEFT},
-                                               {"node-hour", NW_RIGHT},
-                                               {"kept", NW_RIGHT},
-                                               {"10^9 tokens, base", NW_RIGHT},
-                                               {"more", NW_RIGHT},
-                                               {"ratio", NW_RIGHT},
-                                               {"all tokens, base", NW_RIGHT},
-                                               {"more", NW_RIGHT}};
+    struct nw_cell c[7];
+
+    if (!cost->known) {
+        nw_table_row(table, (const char *[]){names[cost->rental],
+                                             nw_cell_money(&c[0], cost->per_node_hour), "unknown",
+                                             "–", "–", "–", "–", "–"});
+        return;
+    }
+    nw_table_row(table, (const char *[]){
+                            names[cost->rental], nw_cell_money(&c[0], cost->per_node_hour),
+                            kept(&c[1], cost->useful),
+                            nw_cell_money(&c[2], cost->base_cost_per_billion_tokens),
+                            nw_cell_money(&c[3], cost->cost_per_billion_tokens),
+                            times(&c[4], cost->cost_ratio), nw_cell_money(&c[5], cost->base_cost),
+                            nw_cell_money(&c[6], cost->cost)});
+}
+
+static nw_rc print_rentals(FILE *stream, const struct nw_model *model,
+                           const struct nw_decision *decision)
+{
+    char base_title[32], title[32], token_title[32];
+    const struct nw_column columns[] = {{"rented", NW_LEFT},    {"node-hour", NW_RIGHT},
+                                        {"kept", NW_RIGHT},     {token_title, NW_RIGHT},
+                                        {title, NW_RIGHT},      {"ratio", NW_RIGHT},
+                                        {base_title, NW_RIGHT}, {title, NW_RIGHT}};
     struct nw_table *table;
+    bool known = true;
 
     if (decision->rental_count < 2)
         return NW_OK;
+    const int base = decision->choices[decision->base].node_count;
+    const int nodes = decision->choices[decision->headline].node_count;
+
+    snprintf(base_title, sizeof base_title, "all tokens on %d", base);
+    snprintf(token_title, sizeof token_title, "10^9 tokens on %d", base);
+    snprintf(title, sizeof title, "on %d", nodes);
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
     for (size_t i = 0; i < decision->rental_count; i++) {
-        const struct nw_rental_cost *cost = &decision->rentals[i];
-        struct nw_cell c[7];
-
-        if (!cost->known) {
-            nw_table_row(table, (const char *[]){names[cost->rental],
-                                                 nw_cell_money(&c[0], cost->per_node_hour), "–",
-                                                 "unknown: --spot-interruptions", "", "", "", ""});
-            continue;
-        }
-        nw_table_row(
-            table,
-            (const char *[]){
-                names[cost->rental], nw_cell_money(&c[0], cost->per_node_hour),
-                kept(&c[1], cost->useful), nw_cell_money(&c[2], cost->base_cost_per_billion_tokens),
-                nw_cell_money(&c[3], cost->cost_per_billion_tokens), times(&c[4], cost->cost_ratio),
-                nw_cell_money(&c[5], cost->base_cost), nw_cell_money(&c[6], cost->cost)});
+        rental_row(table, &decision->rentals[i]);
+        known = known && decision->rentals[i].known;
     }
-    fprintf(stream, "\nWays to rent: %d node%s, and %d%s\n",
-            decision->choices[decision->base].node_count,
-            decision->choices[decision->base].node_count == 1 ? "" : "s",
-            decision->choices[decision->headline].node_count,
+    fprintf(stream, "\nWays to rent%s\n",
             isfinite(model->job.tokens) ? "; all tokens: by the month, whole months" : "");
-    return nw_table_print(table, stream);
+    NW_TRY(nw_table_print(table, stream));
+    if (!known)
+        fprintf(stream, "spot: how often a node is taken back is not known "
+                        "(--spot-interruptions)\n");
+    return NW_OK;
 }
 
 /* ---- checkpoints, failures, loading -------------------------------------------------------- */
@@ -235,14 +246,15 @@ static void print_loading(FILE *stream, const struct nw_model *model,
                           const struct nw_choice *choice)
 {
     const struct nw_upkeep *upkeep = &choice->upkeep;
-    char text[320] = "", needed[32], reads[32];
+    char text[320] = "";
+    struct nw_cell needed, reads;
 
     if (!isfinite(upkeep->loading_bytes_per_s))
         return;
-    snprintf(text, sizeof text, "%d node%s: training data, %s GB/s needed of %s (%s)%s",
+    snprintf(text, sizeof text, "%d node%s: training data, %s needed of %s (%s)%s",
              choice->node_count, choice->node_count == 1 ? "" : "s",
-             nw_format_gb_per_s(needed, upkeep->loading_needed_bytes_per_s),
-             nw_format_gb_per_s(reads, upkeep->loading_bytes_per_s),
+             nw_cell_rate(&needed, upkeep->loading_needed_bytes_per_s),
+             nw_cell_rate(&reads, upkeep->loading_bytes_per_s),
              source_of(model->terms.storage.read_from),
              upkeep->saturated ? ": each step waits for it" : "");
     nw_print_wrapped(stream, "  ", "    ", text);
@@ -270,20 +282,34 @@ static void print_upkeep(FILE *stream, const struct nw_model *model,
 
 /* ---- the page ------------------------------------------------------------------------------ */
 
-nw_rc nw_report_decide(FILE *stream, const struct nw_model *model,
-                       const struct nw_decision *decision)
+nw_rc nw_report_decide_claims(FILE *stream, const struct nw_model *model,
+                              const struct nw_decision *decision,
+                              const struct nw_claim_costs *claims)
 {
-    char text[1536];
+    char text[2048], rule[512];
 
-    nw_print_wrapped(stream, "", "", nw_report_sentence(text, sizeof text, model, decision));
+    nw_report_sentence(text, sizeof text, model, decision);
+    struct nw_say say = {.to = text, .size = sizeof text, .length = strlen(text)};
+
+    nw_say_weakest(&say, claims, NULL);
+    nw_print_wrapped(stream, "", "", text);
     fputc('\n', stream);
     NW_TRY(nw_report_job(stream, model));
     NW_TRY(print_scaling(stream, decision));
     NW_TRY(print_cost(stream, model, decision));
-    fprintf(stream, "%s\n", nw_report_pays_rule(text, sizeof text, model));
+    fprintf(stream, "%s\n", nw_report_pays_rule(rule, sizeof rule, model));
     NW_TRY(print_rentals(stream, model, decision));
     nw_report_reasons(stream, model, decision);
     NW_TRY(nw_report_turns(stream, model, decision));
+    NW_TRY(nw_report_claim_costs(stream, model, claims, NULL));
     print_upkeep(stream, model, decision);
     return nw_report_notes(stream, decision->how, decision->assumed);
+}
+
+nw_rc nw_report_decide(FILE *stream, const struct nw_model *model,
+                       const struct nw_decision *decision)
+{
+    const struct nw_claim_costs none = {.count = 0};
+
+    return nw_report_decide_claims(stream, model, decision, &none);
 }

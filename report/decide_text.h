@@ -7,8 +7,14 @@
 
 #include "model/model.h"
 
+struct nw_claim_costs; /* model/claim_cost.h */
+
 nw_rc nw_report_decide(FILE *stream, const struct nw_model *model,
                        const struct nw_decision *decision);
+/* The same with what the quote's short claims cost. */
+nw_rc nw_report_decide_claims(FILE *stream, const struct nw_model *model,
+                              const struct nw_decision *decision,
+                              const struct nw_claim_costs *claims);
 /* The decision in one sentence with its reason and confidence. Returns `text`. */
 const char *nw_report_sentence(char *text, size_t size, const struct nw_model *model,
                                const struct nw_decision *decision);

@@ -14,12 +14,18 @@ void nw_say(struct nw_say *say, const char *format, ...) __attribute__((format(p
 const char *nw_cell_span(struct nw_cell *cell, double ns);
 /* "1,240,000" as 1.24 M; below 10^6 three digits at least: 12.4, 81200. */
 const char *nw_cell_money(struct nw_cell *cell, double amount);
+/* "1.25 GB/s", "2.16 MB/s" */
+const char *nw_cell_rate(struct nw_cell *cell, double bytes_per_s);
 /* "> 99 %": the model of errors is too coarse to tell 99.5 from 99.9 %. */
 const char *nw_cell_certainty(struct nw_cell *cell, double probability);
 /* " CNY", or "" where there is no currency. */
 const char *nw_cell_currency(struct nw_cell *cell, const struct nw_terms *terms);
 /* Of the verdict on this node count; NAN: there is none to be certain of. */
 double nw_verdict_certainty(const struct nw_choice *choice);
+
+/* The dearest of a quote's short claims, one sentence; nothing for none. `name` NULL: the quote. */
+struct nw_claim_costs;
+void nw_say_weakest(struct nw_say *say, const struct nw_claim_costs *claims, const char *name);
 
 /* Reasons for and against the headline. */
 void nw_report_reasons(FILE *stream, const struct nw_model *model,

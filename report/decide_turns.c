@@ -15,14 +15,6 @@ static const char *on_nodes(struct nw_cell *cell, const struct nw_choice *choice
     return cell->text;
 }
 
-static const char *rate(struct nw_cell *cell, double bytes_per_s)
-{
-    char text[32];
-
-    snprintf(cell->text, sizeof cell->text, "%s GB/s", nw_format_gb_per_s(text, bytes_per_s));
-    return cell->text;
-}
-
 /* ---- reasons ------------------------------------------------------------------------------- */
 
 struct context {
@@ -74,14 +66,14 @@ static void tell_loading(struct nw_say *say, const struct context *context,
         nw_say(say,
                "storage: %s take in %s, the shared storage gives %s on any node count; the step "
                "waits for it",
-               on_nodes(&nodes, context->choice), rate(&value, reason->value),
-               rate(&limit, reason->limit));
+               on_nodes(&nodes, context->choice), nw_cell_rate(&value, reason->value),
+               nw_cell_rate(&limit, reason->limit));
     else
         nw_say(say,
                "storage: the GPUs of %s could take in %s but read %s; a further node reads "
                "beside it",
-               on_nodes(&nodes, context->base), rate(&value, reason->value),
-               rate(&limit, reason->limit));
+               on_nodes(&nodes, context->base), nw_cell_rate(&value, reason->value),
+               nw_cell_rate(&limit, reason->limit));
 }
 
 static void tell_cost(struct nw_say *say, const struct context *context,
