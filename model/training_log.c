@@ -12,6 +12,7 @@
 #define LINE_BYTES   8192   /* what is longer is cut: the numbers stand in front */
 #define VALUES_MAX   65536u /* the last ones are kept */
 #define NUMBER_BYTES 40
+#define LOG_BYTES    (1ull << 32) /* what is read of a log at most: an endless device ends too */
 
 /* What stands before the number (behind it blanks, '=', ':' and quotes are passed over), or behind
  * it; and what the line must have beside. The first row that a log knows speaks for it. */
@@ -179,15 +180,16 @@ static nw_rc take_line(struct scan *scan, const char *line)
 /* ---- the stream ---------------------------------------------------------------------------- */
 
 /* One line, or one state of a progress bar ('\r'); colours (ESC [ … letter) are left out. */
-static bool next_line(FILE *stream, char line[LINE_BYTES])
+static bool next_line(FILE *stream, uint64_t *left, char line[LINE_BYTES])
 {
     size_t length = 0;
-    int c, any = 0;
+    int c = EOF, any = 0;
 
-    while ((c = getc(stream)) != EOF && c != '\n' && c != '\r') {
+    while (*left > 0 && (c = getc_unlocked(stream)) != EOF && c != '\n' && c != '\r') {
         any = 1;
+        *left -= 1;
         if (c == 27) {
-            while ((c = getc(stream)) != EOF && c != '\n' && !isalpha(c))
+            while ((c = getc_unlocked(stream)) != EOF && c != '\n' && !isalpha(c))
                 ;
             if (c == EOF || c == '\n')
                 break;
@@ -197,7 +199,7 @@ static bool next_line(FILE *stream, char line[LINE_BYTES])
             line[length++] = (char)c;
     }
     line[length] = '\0';
-    return c != EOF || any;
+    return *left > 0 && (c != EOF || any);
 }
 
 /* How many values at the start are not steady: those above the median of the second half by more
@@ -253,9 +255,10 @@ nw_rc nw_training_log_scan(FILE *stream, const char *what, struct nw_training_lo
 {
     struct scan scan = {.rank_count = 0};
     char line[LINE_BYTES];
+    uint64_t left = LOG_BYTES;
     nw_rc rc = NW_OK;
 
-    while (rc == NW_OK && next_line(stream, line))
+    while (rc == NW_OK && next_line(stream, &left, line))
         rc = take_line(&scan, line);
     if (rc == NW_OK && ferror(stream))
         rc = nw_fail(NW_EIO, "%s: cannot be read: %s", what, strerror(errno));
