@@ -84,6 +84,9 @@ nw_rc nw_hf_derive_mpt(const json_t *root, const char *what, struct nw_hf_shape 
     const char *type = NULL;
 
     if (attention != NULL && !json_is_null(attention)) {
+        if (!json_is_object(attention))
+            return nw_fail(NW_EUSAGE, "%s: key \"attn_config\" is no object; expected an object",
+                           what);
         NW_TRY(nw_json_get_bool(attention, what, "alibi", false, &alibi));
         NW_TRY(nw_json_get_u64(attention, what, "kv_n_heads", false, &net->kv_heads));
         NW_TRY(nw_json_get_text(attention, what, "attn_type", false, &type));
@@ -93,6 +96,9 @@ nw_rc nw_hf_derive_mpt(const json_t *root, const char *what, struct nw_hf_shape 
     if (net->max_positions == 0)
         net->max_positions = 2048;
     net->positions = shape->learned_positions && !alibi ? net->max_positions : 0;
+    if (shape->expansion > 1024)
+        return nw_fail(NW_EUSAGE, "%s: expansion_ratio is %llu; accepted: 1 to 1024", what,
+                       (unsigned long long)shape->expansion);
     net->ffn = (shape->expansion > 0 ? shape->expansion : 4) * net->hidden;
     return nw_transformer_check_field(offsetof(struct nw_transformer, ffn), net->ffn, what,
                                       "expansion_ratio × d_model");

@@ -11,6 +11,24 @@
     "{\"model_type\":\"llama\",\"num_hidden_layers\":32,\"hidden_size\":4096,"                     \
     "\"intermediate_size\":11008,\"num_attention_heads\":32,\"vocab_size\":32000" extra "}"
 
+#define MIXTRAL(experts, used)                                                                     \
+    "{\"model_type\":\"mixtral\",\"num_hidden_layers\":32,\"hidden_size\":4096,"                   \
+    "\"intermediate_size\":14336,\"num_attention_heads\":32,\"vocab_size\":32000,"                 \
+    "\"num_local_experts\":" #experts ",\"num_experts_per_tok\":" #used "}"
+#define QWEN_MOE(extra)                                                                            \
+    "{\"model_type\":\"qwen3_moe\",\"num_hidden_layers\":48,\"hidden_size\":2048,"                 \
+    "\"intermediate_size\":6144,\"num_attention_heads\":32,\"num_key_value_heads\":4,"             \
+    "\"vocab_size\":151936,\"head_dim\":128,\"num_experts\":128,\"num_experts_per_tok\":8,"        \
+    "\"moe_intermediate_size\":768," extra "}"
+#define DEEPSEEK(extra)                                                                            \
+    "{\"model_type\":\"deepseek_v2\",\"num_hidden_layers\":27,\"hidden_size\":2048,"               \
+    "\"intermediate_size\":10944,\"num_attention_heads\":16,\"vocab_size\":102400,"                \
+    "\"kv_lora_rank\":512,\"qk_nope_head_dim\":128,\"qk_rope_head_dim\":64,\"v_head_dim\":128,"    \
+    "\"n_routed_experts\":64,\"num_experts_per_tok\":6,\"moe_intermediate_size\":1408," extra "}"
+#define MPT(extra)                                                                                 \
+    "{\"model_type\":\"mpt\",\"n_layers\":2,\"d_model\":64,\"n_heads\":2,\"vocab_size\":"          \
+    "100," extra "}"
+
 static nw_rc parse(const char *text, struct nw_transformer *net_out)
 {
     return nw_transformer_parse_config(text, strlen(text), "config.json", net_out);
@@ -115,6 +133,49 @@ Test(hf_config, gives_the_published_counts)
     }
 }
 
+/* Variants that no published line above has. */
+Test(hf_config, keys_change_what_their_code_changes)
+{
+    static const struct {
+        const char *text;
+        uint64_t parameters;
+    } cases[] = {
+        /* every second layer, and none of the first two, has experts: 23 of 48 */
+        {QWEN_MOE("\"mlp_only_layers\":[0,1],\"decoder_sparse_step\":2"),
+         2 * 151936 * 2048ull + 2048 + 48ull * (2 * 2048 * 4096 + 2 * 2048 * 512 + 2 * 2048 + 256) +
+             23ull * (128 * 2048 + 128ull * 3 * 2048 * 768) + 25ull * 3 * 2048 * 6144},
+        /* multi-query attention and learned positions */
+        {MPT("\"attn_config\":{\"attn_type\":\"multiquery_attention\"},\"max_seq_len\":128"),
+         100 * 64 + 128 * 64 + 64 + 2 * (64 * 128 + 2 * 64 * 32 + 2 * 64 * 256 + 2 * 64)},
+        /* three labels: pooler and classifier */
+        {"{\"model_type\":\"bert\",\"num_hidden_layers\":12,\"hidden_size\":768,"
+         "\"intermediate_size\":3072,\"num_attention_heads\":12,\"vocab_size\":30522,"
+         "\"max_position_embeddings\":512,\"architectures\":[\"BertForSequenceClassification\"],"
+         "\"id2label\":{\"0\":\"a\",\"1\":\"b\",\"2\":\"c\"}}",
+         109482240 + 3 * 768 + 3},
+        /* SQuAD: two outputs, no pooler */
+        {"{\"model_type\":\"bert\",\"num_hidden_layers\":24,\"hidden_size\":1024,"
+         "\"intermediate_size\":4096,\"num_attention_heads\":16,\"vocab_size\":30522,"
+         "\"max_position_embeddings\":512,\"architectures\":[\"BertForQuestionAnswering\"]}",
+         335141888 - (1024 * 1024 + 1024) + 2 * 1024 + 2},
+        /* the language model of one that sees too */
+        {"{\"model_type\":\"llava\",\"architectures\":[\"LlavaForConditionalGeneration\"],"
+         "\"text_config\":" LLAMA("") "}",
+         6738415616},
+        /* by its class alone */
+        {"{\"architectures\":[\"LlamaForCausalLM\"],\"num_hidden_layers\":32,\"hidden_size\":4096,"
+         "\"intermediate_size\":11008,\"num_attention_heads\":32,\"vocab_size\":32000}",
+         6738415616},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct nw_transformer net;
+
+        cr_assert(eq(int, parse(cases[i].text, &net), NW_OK), "%s", nw_last_error()->text);
+        cr_expect(eq(u64, nw_transformer_parameter_count(&net), cases[i].parameters), "%zu", i);
+    }
+}
+
 Test(hf_config, bad_input_is_refused_with_file_and_key)
 {
     static const struct {
@@ -151,6 +212,34 @@ Test(hf_config, bad_input_is_refused_with_file_and_key)
          "\"vocab_size\":16777216,\"n_positions\":1024}",
          "parameters; accepted: up to 1e14"},
         {LLAMA(",\"tie_word_embeddings\":\"yes\""), "tie_word_embeddings"},
+        {"{\"architectures\":[\"T5ForConditionalGeneration\"]}", "architecture \"T5For"},
+        {"{\"architectures\":[\"Qwen2VLForConditionalGeneration\"]}", "is not supported"},
+        {"{\"architectures\":[5]}", "model_type\" is missing"},
+        {"{\"text_config\":{\"model_type\":\"gemma3_text\"}}",
+         "a gemma3_text config needs the keys"},
+        {MIXTRAL(8, 9), "cannot use 9 of 8 experts"},
+        {MIXTRAL(8, 0), "cannot use 0 of 8 experts"},
+        {MIXTRAL(-1, 2), "num_local_experts"},
+        {MIXTRAL(16385, 2), "num_local_experts is 16385; accepted: 0 to 16384"},
+        {QWEN_MOE("\"mlp_only_layers\":5"), "mlp_only_layers"},
+        {QWEN_MOE("\"mlp_only_layers\":[48]"), "expected 0 to 47"},
+        {QWEN_MOE("\"mlp_only_layers\":[\"1\"]"), "expected 0 to 47"},
+        {QWEN_MOE("\"decoder_sparse_step\":49"), "leave none with them"},
+        {DEEPSEEK("\"n_shared_experts\":9999"), "n_shared_experts is 9999; accepted: 0 to 1024"},
+        {DEEPSEEK("\"first_k_dense_replace\":27"), "leave none with them"},
+        {DEEPSEEK("\"v_head_dim\":0"), "not valid JSON"},
+        {DEEPSEEK("\"q_lora_rank\":\"1536\""), "q_lora_rank"},
+        {MPT("\"expansion_ratio\":9999999"), "expansion_ratio is 9999999; accepted: 1 to 1024"},
+        {MPT("\"expansion_ratio\":9223372036854775807"), "expansion_ratio"},
+        {MPT("\"attn_config\":[]"), "attn_config"},
+        {MPT("\"attn_config\":{\"kv_n_heads\":5}"), "5 key-value heads"},
+        {MPT("\"attn_config\":{\"alibi\":1}"), "alibi"},
+        {"{\"model_type\":\"qwen\",\"num_hidden_layers\":2,\"hidden_size\":64,"
+         "\"num_attention_heads\":2,\"vocab_size\":100,\"intermediate_size\":1}",
+         "intermediate_size / 2 is 0"},
+        {"{\"model_type\":\"opt\",\"num_hidden_layers\":2,\"hidden_size\":64,\"ffn_dim\":64,"
+         "\"num_attention_heads\":2,\"vocab_size\":100}",
+         "max_position_embeddings"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
