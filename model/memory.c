@@ -96,8 +96,8 @@ double nw_memory_runtime(const struct nw_memory_task *task,
     return assumptions->value[NW_CONSTANT_RUNTIME_BYTES] + communicators * NCCL_GROUP_BYTES;
 }
 
-static struct nw_memory_task task_of(const struct nw_job *job, const struct nw_layout *layout,
-                                     uint64_t micro_batch, uint64_t micro_batch_count)
+struct nw_memory_task nw_memory_task_of(const struct nw_job *job, const struct nw_layout *layout,
+                                        uint64_t micro_batch, uint64_t micro_batch_count)
 {
     struct nw_memory_task task = {
         .job = job,
@@ -142,7 +142,7 @@ static void moments_of(const struct nw_memory_task *task, const struct nw_stage 
     const double logits = stage->last ? nw_memory_logits(task) : 0;
     const bool resident = task->policy->gradients_stay || task->micro_batch_count > 1;
     const double held = resident ? states->gradients : 0;
-    double stored = 0, working = 0;
+    double stored = 0, working = 0, first = 0;
 
     for (int kind = 0; kind < NW_LAYER_KINDS; kind++) {
         if (stage->layers[kind] <= 0)
@@ -151,6 +151,7 @@ static void moments_of(const struct nw_memory_task *task, const struct nw_stage 
 
         stored += stage->layers[kind] * saved.stored;
         working = larger(working, saved.whole - saved.stored + saved.working);
+        first = larger(first, saved.whole + saved.working);
     }
     stored *= stage->in_flight;
     if (task->job->offload.activations != NW_OFFLOAD_NONE)
@@ -160,7 +161,7 @@ static void moments_of(const struct nw_memory_task *task, const struct nw_stage 
     moments_out[0] = (struct moment){stored + logits, logits, held, buffers};
     moments_out[1] = (struct moment){stored + working, 0, held, buffers};
     moments_out[2] =
-        (struct moment){working, 0, states->gradients, buffers + frozen_gathered(task, own)};
+        (struct moment){first, 0, states->gradients, buffers + frozen_gathered(task, own)};
     moments_out[3] = (struct moment){0, 0, states->gradients, buffers + states->update};
 }
 
@@ -204,12 +205,14 @@ void nw_memory_of(const struct nw_job *job, const struct nw_layout *layout, uint
                   uint64_t micro_batch_count, const struct nw_assumptions *assumptions,
                   struct nw_memory *memory_out, uint64_t *assumed)
 {
-    const struct nw_memory_task task = task_of(job, layout, micro_batch, micro_batch_count);
+    const struct nw_memory_task task =
+        nw_memory_task_of(job, layout, micro_batch, micro_batch_count);
     struct nw_assumptions table;
     const int stages[] = {0, 1, task.pp - 1};
     struct nw_memory memory = {0};
 
-    if (assumptions == NULL) {
+    /* A platform whose assumptions nobody set has zeros. */
+    if (assumptions == NULL || assumptions->value[NW_CONSTANT_HBM_SHARE] <= 0) {
         nw_assumptions_reset(&table);
         assumptions = &table;
     }
@@ -222,5 +225,7 @@ void nw_memory_of(const struct nw_job *job, const struct nw_layout *layout, uint
             memory = stage;
     }
     *assumed |= NW_ASSUMES(RUNTIME_BYTES);
+    if (!task.policy->one_arena)
+        *assumed |= NW_ASSUMES(ALLOCATOR_SHARE);
     *memory_out = memory;
 }

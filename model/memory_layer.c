@@ -178,6 +178,8 @@ struct nw_saved nw_memory_layer(const struct nw_memory_task *task, int kind)
             saved.stored -= task->tokens * (double)job->net.heads * (double)job->sequence *
                             (task->policy->dropout ? 2 * e + 1 : e) / task->tp;
     }
+    if (saved.stored > saved.whole) /* nothing is kept twice */
+        saved.stored = saved.whole;
     return saved;
 }
 

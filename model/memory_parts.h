@@ -16,6 +16,9 @@ struct nw_memory_task { /* what all parts read */
     double norm_cut; /* ranks that norms' activations are cut over: tp with sequence parallelism */
 };
 
+struct nw_memory_task nw_memory_task_of(const struct nw_job *job, const struct nw_layout *layout,
+                                        uint64_t micro_batch, uint64_t micro_batch_count);
+
 struct nw_stage { /* one pipeline rank */
     int index;
     bool first, last;

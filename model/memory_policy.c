@@ -136,7 +136,7 @@ const struct nw_memory_policy nw_memory_policies[] = {
         .source = "as megatron; cross_entropy_loss_fusion",
     },
     {
-        .name = "megatron-legacy",
+        .name = "megatron-lm",
         .text = "16-bit weights, gradients in one fp32 buffer, fused kernels, fp32 loss",
         .dropout = true,
         .gradients_stay = true,
@@ -206,7 +206,7 @@ const struct nw_memory_policy nw_memory_policies[] = {
         .source = "ColossalAI Gemini: gradients reuse the weights' chunks",
     },
     {
-        .name = "llmc",
+        .name = "llm.c",
         .text = "16-bit weights, gradients in place, fused kernels, loss in place",
         .gradients_stay = true,
         .gathered_units = 2,

@@ -1,0 +1,301 @@
+/* What would make a job fit: every change predicted, ordered by its time. */
+#include "model/fit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The micro-batch as the step deals it: the largest up to the wanted one that divides the share. */
+nw_rc nw_fit_memory(const struct nw_fit_state *state, const struct nw_platform *platform,
+                    struct nw_memory *memory_out)
+{
+    const struct nw_job *job = &state->job;
+    const uint64_t ranks = (uint64_t)nw_layout_dp(&state->layout);
+    nw_assumed assumed = 0;
+
+    if (job->global_batch % ranks != 0 || job->global_batch == 0)
+        return nw_fail(NW_EUSAGE,
+                       "a global batch of %llu sequences cannot be dealt evenly to %llu "
+                       "data-parallel ranks; accepted: a multiple of %llu",
+                       (unsigned long long)job->global_batch, (unsigned long long)ranks,
+                       (unsigned long long)ranks);
+    const uint64_t share = job->global_batch / ranks;
+    uint64_t micro_batch = job->micro_batch < share ? job->micro_batch : share;
+
+    while (share % micro_batch != 0)
+        micro_batch--;
+    nw_memory_of(job, &state->layout, micro_batch, share / micro_batch, &platform->assumptions,
+                 memory_out, &assumed);
+    return NW_OK;
+}
+
+/* ---- words --------------------------------------------------------------------------------- */
+
+static void word(const struct nw_fit_item *item, char *text, size_t size)
+{
+    const struct nw_fit_state *state = &item->state;
+    const char *const name = item->change->name;
+    const struct {
+        const char *name, *text;
+    } fixed[] = {
+        {"flash-attention", "flash attention: no scores in memory"},
+        {"sequence-parallel", "norms and their inputs cut over the tensor-parallel ranks"},
+        {"chunked-loss", "output layer and loss in pieces"},
+        {"recompute-selective", "part of each layer computed again"},
+        {"recompute-full", "every layer computed again, only its input kept"},
+        {"optimizer-8bit", "moments in 8 bit"},
+        {"pure-bf16", "no fp32 copy of the weights"},
+        {"offload-optimizer", "optimizer on the CPU"},
+        {"offload-params", "weights and optimizer on the CPU"},
+        {"lora", "adapters only (LoRA), another training"},
+        {"qlora", "adapters on a 4-bit base (QLoRA), another training"},
+    };
+
+    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
+        if (strcmp(fixed[i].name, name) == 0) {
+            snprintf(text, size, "%s (%s)", fixed[i].text, item->change->option);
+            return;
+        }
+    if (strcmp(name, "micro-batch") == 0)
+        snprintf(text, size, "micro-batch %llu, more of them (--micro-batch %llu)",
+                 (unsigned long long)state->job.micro_batch,
+                 (unsigned long long)state->job.micro_batch);
+    else if (strcmp(name, "shard-more") == 0)
+        snprintf(text, size, "%s (--strategy %s)", state->layout.strategy->title,
+                 state->layout.strategy->name);
+    else if (strcmp(name, "tensor-parallel") == 0)
+        snprintf(text, size, "layers cut over %d GPUs (--tp %d)", nw_layout_tp(&state->layout),
+                 nw_layout_tp(&state->layout));
+    else if (strcmp(name, "pipeline") == 0)
+        snprintf(text, size, "layers dealt to %d stages (--pp %d)", nw_layout_pp(&state->layout),
+                 nw_layout_pp(&state->layout));
+    else
+        snprintf(text, size, "%d GPUs on %d nodes", state->layout.rank_count,
+                 state->layout.node_count);
+}
+
+/* ---- one change ---------------------------------------------------------------------------- */
+
+struct search { /* what every change is held against */
+    const struct nw_platform *platform;
+    const struct nw_scenario *scenario;
+    double card_bytes;
+};
+
+static double seconds_per_token(const struct search *search, const struct nw_fit_state *state)
+{
+    struct nw_step step;
+
+    if (nw_predict(&state->job, search->platform, &state->layout, search->scenario, &step) !=
+        NW_OK) {
+        nw_clear_error();
+        return NAN;
+    }
+    return step.tokens_per_s > 0 ? 1 / step.tokens_per_s : NAN;
+}
+
+/* The change as often as it takes to fit; false: it changes nothing or cannot be dealt. */
+static bool try_change(const struct search *search, const struct nw_fit_change *change,
+                       const struct nw_fit_state *from, struct nw_fit_item *item)
+{
+    struct nw_fit_state next = *from;
+    bool any = false;
+
+    *item = (struct nw_fit_item){.change = change};
+    while (change->apply(&next, search->platform)) {
+        struct nw_memory memory;
+
+        if (nw_fit_memory(&next, search->platform, &memory) != NW_OK) {
+            nw_clear_error();
+            break;
+        }
+        any = true;
+        item->state = next;
+        item->memory = memory;
+        item->memory_bytes = memory.total_bytes;
+        item->fits = memory.total_bytes <= search->card_bytes;
+        if (item->fits || !change->repeats)
+            break;
+    }
+    return any;
+}
+
+static void weigh(const struct search *search, double base_bytes, double base_seconds,
+                  int base_ranks, struct nw_fit_item *item)
+{
+    const double seconds = seconds_per_token(search, &item->state);
+
+    item->saved_bytes = base_bytes - item->memory_bytes;
+    item->step_ratio = seconds / base_seconds;
+    item->time_ratio = item->step_ratio * item->state.layout.rank_count / base_ranks;
+    word(item, item->text, sizeof item->text);
+}
+
+/* Unknown times last. */
+static int by_usefulness(const void *left, const void *right)
+{
+    const struct nw_fit_item *a = left, *b = right;
+
+    if (a->fits != b->fits)
+        return a->fits ? -1 : 1;
+    if (!a->fits)
+        return (a->memory_bytes > b->memory_bytes) - (a->memory_bytes < b->memory_bytes);
+    if (a->change->other_training != b->change->other_training)
+        return a->change->other_training ? 1 : -1;
+    if (isnan(a->time_ratio) != isnan(b->time_ratio))
+        return isnan(a->time_ratio) ? 1 : -1;
+    return (a->time_ratio > b->time_ratio) - (a->time_ratio < b->time_ratio);
+}
+
+/* ---- several changes ----------------------------------------------------------------------- */
+
+/* Time lost per byte saved, of a change that saves: what greedy search takes first. */
+static double price_of(const struct nw_fit_item *item, double seconds_before, double seconds)
+{
+    const double lost = isnan(seconds) ? 1 : fmax(seconds / seconds_before - 1, 0);
+
+    return (lost + 1e-3) / item->saved_bytes;
+}
+
+/* Each change one step at a time, the cheapest for its bytes, until it fits. Another training is
+ * no way of running this one. */
+static void combine(const struct search *search, const struct nw_fit_state *base, double base_bytes,
+                    double base_seconds, struct nw_fit_advice *advice)
+{
+    struct nw_fit_state state = *base;
+    double bytes = base_bytes, seconds = base_seconds;
+
+    while (advice->combination_count < NW_FIT_MAX && bytes > search->card_bytes) {
+        struct nw_fit_item best = {0};
+        double best_price = INFINITY, best_seconds = NAN;
+
+        for (size_t i = 0; i < nw_fit_change_count; i++) {
+            const struct nw_fit_change *change = &nw_fit_changes[i];
+            const struct nw_fit_change once = {.apply = change->apply};
+            struct nw_fit_item item;
+
+            if (change->other_training || change->more_gpus ||
+                !try_change(search, &once, &state, &item) || item.memory_bytes >= bytes)
+                continue;
+            item.change = change;
+            item.saved_bytes = bytes - item.memory_bytes;
+            const double after = seconds_per_token(search, &item.state);
+            const double price = price_of(&item, seconds, after);
+
+            if (price < best_price) {
+                best = item;
+                best_price = price;
+                best_seconds = after;
+            }
+        }
+        if (best.change == NULL)
+            break;
+        state = best.state;
+        bytes = best.memory_bytes;
+        seconds = isnan(best_seconds) ? seconds : best_seconds;
+        best.step_ratio = best.time_ratio = best_seconds / base_seconds;
+        word(&best, best.text, sizeof best.text);
+        advice->combination[advice->combination_count++] = best;
+    }
+    advice->combination_fits = bytes <= search->card_bytes;
+}
+
+nw_rc nw_fit_advise_for(const struct nw_job *job, const struct nw_platform *platform,
+                        const struct nw_layout *layout, const struct nw_scenario *scenario,
+                        struct nw_fit_advice *advice_out)
+{
+    const struct nw_fit_state base = {.job = *job, .layout = *layout};
+    const struct search search = {.platform = platform,
+                                  .scenario = scenario != NULL ? scenario : &nw_scenario_likely,
+                                  .card_bytes = (double)platform->memory_bytes};
+    struct nw_memory memory;
+
+    NW_TRY(nw_fit_memory(&base, platform, &memory));
+    memset(advice_out, 0, sizeof *advice_out);
+    advice_out->memory_bytes = memory.total_bytes;
+    advice_out->card_bytes = search.card_bytes;
+    advice_out->fits = memory.total_bytes <= search.card_bytes;
+    if (advice_out->fits || platform->memory_bytes == 0)
+        return NW_OK;
+    const double seconds = seconds_per_token(&search, &base);
+    bool any_fits = false;
+
+    for (size_t i = 0; i < nw_fit_change_count && advice_out->count < NW_FIT_MAX; i++) {
+        struct nw_fit_item *item = &advice_out->items[advice_out->count];
+
+        if (!try_change(&search, &nw_fit_changes[i], &base, item) ||
+            item->memory_bytes >= memory.total_bytes)
+            continue;
+        weigh(&search, memory.total_bytes, seconds, layout->rank_count, item);
+        any_fits =
+            any_fits || (item->fits && !item->change->other_training && !item->change->more_gpus);
+        advice_out->count++;
+    }
+    qsort(advice_out->items, advice_out->count, sizeof advice_out->items[0], by_usefulness);
+    if (!any_fits)
+        combine(&search, &base, memory.total_bytes, seconds, advice_out);
+    return NW_OK;
+}
+
+nw_rc nw_fit_advise(const struct nw_model *model, const struct nw_layout *layout,
+                    struct nw_fit_advice *advice_out)
+{
+    const struct nw_platform platform = nw_model_platform(model);
+    const struct nw_job job = nw_model_job(model, layout);
+
+    return nw_fit_advise_for(&job, &platform, layout, &model->scenario, advice_out);
+}
+
+/* ---- in reverse ---------------------------------------------------------------------------- */
+
+static bool fits_with(const struct nw_job *job, const struct nw_platform *platform,
+                      const struct nw_layout *layout, uint64_t micro_batch, uint64_t sequence)
+{
+    const uint64_t ranks = (uint64_t)nw_layout_dp(layout);
+    const uint64_t share = job->global_batch / ranks > 0 ? job->global_batch / ranks : 1;
+    struct nw_job changed = *job;
+    struct nw_memory memory;
+    nw_assumed assumed = 0;
+
+    changed.sequence = sequence;
+    nw_memory_of(&changed, layout, micro_batch, share > micro_batch ? share / micro_batch : 1,
+                 &platform->assumptions, &memory, &assumed);
+    return memory.total_bytes <= (double)platform->memory_bytes;
+}
+
+/* The largest n up to `most` for which it fits with n × unit: doubling, then bisection. What it
+ * needs grows with n. */
+static uint64_t largest(const struct nw_job *job, const struct nw_platform *platform,
+                        const struct nw_layout *layout, bool of_sequence, uint64_t unit,
+                        uint64_t most)
+{
+    uint64_t fits = 0, over = most + 1, next = 1;
+
+    while (over - fits > 1) {
+        if (fits_with(job, platform, layout, of_sequence ? job->micro_batch : next * unit,
+                      of_sequence ? next * unit : job->sequence))
+            fits = next;
+        else
+            over = next;
+        next =
+            over > most && fits * 2 <= most ? (fits > 0 ? fits * 2 : 1) : fits + (over - fits) / 2;
+    }
+    return fits * unit;
+}
+
+uint64_t nw_fit_largest_micro_batch(const struct nw_job *job, const struct nw_platform *platform,
+                                    const struct nw_layout *layout)
+{
+    return platform->memory_bytes == 0 ? 0 : largest(job, platform, layout, false, 1, 1u << 16);
+}
+
+uint64_t nw_fit_largest_sequence(const struct nw_job *job, const struct nw_platform *platform,
+                                 const struct nw_layout *layout)
+{
+    const uint64_t unit = 128 * (uint64_t)nw_layout_cp(layout);
+
+    return platform->memory_bytes == 0
+               ? 0
+               : largest(job, platform, layout, true, unit, (1u << 24) / unit);
+}

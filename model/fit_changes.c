@@ -1,0 +1,257 @@
+/* The changes that make a job smaller: one row each. */
+#include <math.h>
+#include <string.h>
+
+#include "model/fit.h"
+
+static const struct nw_strategy *strategy_named(const char *name)
+{
+    for (size_t i = 0; i < nw_strategy_count; i++)
+        if (strcmp(nw_strategies[i].name, name) == 0)
+            return &nw_strategies[i];
+    return NULL;
+}
+
+static bool is(const struct nw_fit_state *state, const char *strategy)
+{
+    return state->layout.strategy != NULL && strcmp(state->layout.strategy->name, strategy) == 0;
+}
+
+static bool trains_all(const struct nw_fit_state *state)
+{
+    return state->job.lora.rank == 0;
+}
+
+static bool sequence_parallel(struct nw_fit_state *state, const struct nw_platform *platform)
+{
+    (void)platform;
+    if (nw_layout_tp(&state->layout) == 1 || state->layout.parallel.sequence_parallel)
+        return false;
+    state->layout.parallel.sequence_parallel = true;
+    return true;
+}
+
+static bool chunked_loss(struct nw_fit_state *state, const struct nw_platform *platform)
+{
+    (void)platform;
+    if (state->job.chunked_loss || state->job.net.stated_parameters > 0)
+        return false;
+    state->job.chunked_loss = true;
+    return true;
+}
+
+static bool recompute_to(struct nw_fit_state *state, nw_recompute recompute)
+{
+    if (state->job.recompute == recompute || state->job.recompute == NW_RECOMPUTE_FULL)
+        return false;
+    state->job.recompute = recompute;
+    return true;
+}
+
+static bool recompute_selective(struct nw_fit_state *state, const struct nw_platform *platform)
+{
+    (void)platform;
+    return recompute_to(state, NW_RECOMPUTE_SELECTIVE);
+}
+
+static bool recompute_full(struct nw_fit_state *state, const struct nw_platform *platform)
+{
+    (void)platform;
+    return recompute_to(state, NW_RECOMPUTE_FULL);
+}
+
+static bool flash(struct nw_fit_state *state, const struct nw_platform *platform)
+{
+    (void)platform;
+    if (state->job.flash || state->job.net.stated_parameters > 0)
+        return false;
+    state->job.flash = true;
+    return true;
+}
+
+/* The batch stays: more micro-batches. */
+static bool smaller_micro_batch(struct nw_fit_state *state, const struct nw_platform *platform)
+{
+    (void)platform;
+    if (state->job.micro_batch < 2)
+        return false;
+    state->job.micro_batch /= 2;
+    return true;
+}
+
+static bool shard_more(struct nw_fit_state *state, const struct nw_platform *platform)
+{
+    static const struct {
+        const char *from, *to;
+    } steps[] = {{"ddp", "zero1"},    {"zero1", "zero2"},    {"zero2", "zero3"},
+                 {"distopt", "fsdp"}, {"fsdp-keep", "fsdp"}, {"hsdp", "fsdp"}};
+
+    (void)platform;
+    if (nw_layout_reduce_count(&state->layout) < 2)
+        return false;
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+        if (is(state, steps[i].from)) {
+            state->layout.strategy = strategy_named(steps[i].to);
+            state->layout.parallel.shard_count = 0;
+            return true;
+        }
+    return false;
+}
+
+static bool layout_holds(const struct nw_fit_state *state)
+{
+    const bool holds = nw_layout_check(&state->layout, &state->job) == NW_OK;
+
+    if (!holds)
+        nw_clear_error();
+    return holds;
+}
+
+static bool double_degree(struct nw_fit_state *state, int *degree, int most)
+{
+    const int before = *degree > 1 ? *degree : 1;
+
+    if (before * 2 > most || state->job.net.stated_parameters > 0)
+        return false;
+    *degree = before * 2;
+    return layout_holds(state);
+}
+
+/* Within a node only: its messages stand in the way of every layer. */
+static bool more_tensor_parallel(struct nw_fit_state *state, const struct nw_platform *platform)
+{
+    const int ranks = state->layout.rank_count / state->layout.node_count;
+
+    (void)platform;
+    return double_degree(state, &state->layout.parallel.tp, ranks);
+}
+
+static bool more_pipeline(struct nw_fit_state *state, const struct nw_platform *platform)
+{
+    (void)platform;
+    return double_degree(state, &state->layout.parallel.pp, state->layout.rank_count);
+}
+
+static bool optimizer_8bit(struct nw_fit_state *state, const struct nw_platform *platform)
+{
+    (void)platform;
+    if (strncmp(state->job.optimizer->name, "adam", 4) != 0 ||
+        strcmp(state->job.optimizer->name, "adam8bit") == 0)
+        return false;
+    for (const struct nw_optimizer *row = nw_optimizers; row->name != NULL; row++)
+        if (strcmp(row->name, "adam8bit") == 0)
+            state->job.optimizer = row;
+    return true;
+}
+
+static double master_bytes(const struct nw_job *job)
+{
+    return isnan(job->master_bytes) ? job->precision->master_bytes : job->master_bytes;
+}
+
+static bool pure_16_bit(struct nw_fit_state *state, const struct nw_platform *platform)
+{
+    (void)platform;
+    if (master_bytes(&state->job) <= 0 || strcmp(state->job.precision->name, "bf16") != 0)
+        return false;
+    state->job.master_bytes = 0;
+    state->job.gradient_bytes = state->job.reduce_bytes = state->job.precision->element_bytes;
+    return true;
+}
+
+static bool offload_optimizer(struct nw_fit_state *state, const struct nw_platform *platform)
+{
+    (void)platform;
+    if (state->job.offload.optimizer != NW_OFFLOAD_NONE)
+        return false;
+    state->job.offload.optimizer = NW_OFFLOAD_CPU;
+    return true;
+}
+
+/* DeepSpeed offers it with ZeRO-3, FSDP with CPUOffload: both cut the weights. */
+static bool offload_parameters(struct nw_fit_state *state, const struct nw_platform *platform)
+{
+    (void)platform;
+    if (state->job.offload.parameters != NW_OFFLOAD_NONE || state->layout.strategy == NULL ||
+        !state->layout.strategy->weights_sharded)
+        return false;
+    state->job.offload.parameters = NW_OFFLOAD_CPU;
+    state->job.offload.optimizer = NW_OFFLOAD_CPU;
+    return true;
+}
+
+#define ADAPTER_RANK 16 /* of most published recipes: 8 to 64 */
+
+static bool adapters(struct nw_fit_state *state, const struct nw_platform *platform)
+{
+    (void)platform;
+    if (!trains_all(state) || state->job.net.stated_parameters > 0)
+        return false;
+    state->job.lora.rank = ADAPTER_RANK;
+    state->job.lora.targets = NW_LORA_Q | NW_LORA_K | NW_LORA_V | NW_LORA_O | NW_LORA_UP |
+                              NW_LORA_DOWN | (state->job.net.gated ? NW_LORA_GATE : 0);
+    return true;
+}
+
+/* nf4 with double quantisation: 0.5 + 8/64/8 + 32/(64·256)/8 bytes (Dettmers et al. 2023). */
+static bool quantised_adapters(struct nw_fit_state *state, const struct nw_platform *platform)
+{
+    if (state->job.net.stated_parameters > 0 || state->job.lora.base_bytes > 0)
+        return false;
+    adapters(state, platform);
+    state->job.lora.base_bytes = 0.5 + 1.0 / 64 + 4.0 / (64 * 256);
+    return true;
+}
+
+static bool more_gpus(struct nw_fit_state *state, const struct nw_platform *platform)
+{
+    struct nw_layout *layout = &state->layout;
+    const int per_node = platform->fabric.gpus_per_node;
+
+    if (layout->rank_count > (1 << 17))
+        return false;
+    if (layout->node_count > 1 || layout->rank_count * 2 > per_node)
+        layout->node_count *= 2;
+    layout->rank_count *= 2;
+    return layout_holds(state);
+}
+
+const struct nw_fit_change nw_fit_changes[] = {
+    {.name = "flash-attention", .option = "--attention flash", .apply = flash},
+    {.name = "sequence-parallel", .option = "--sequence-parallel yes", .apply = sequence_parallel},
+    {.name = "chunked-loss", .option = "--loss chunked", .apply = chunked_loss},
+    {.name = "recompute-selective",
+     .option = "--recompute selective",
+     .apply = recompute_selective},
+    {.name = "recompute-full", .option = "--recompute full", .apply = recompute_full},
+    {.name = "micro-batch",
+     .option = "--micro-batch",
+     .apply = smaller_micro_batch,
+     .repeats = true},
+    {.name = "shard-more", .option = "--strategy", .apply = shard_more, .repeats = true},
+    {.name = "tensor-parallel", .option = "--tp", .apply = more_tensor_parallel, .repeats = true},
+    {.name = "pipeline", .option = "--pp", .apply = more_pipeline, .repeats = true},
+    {.name = "optimizer-8bit",
+     .option = "--optimizer adam8bit",
+     .other_numerics = true,
+     .apply = optimizer_8bit},
+    {.name = "pure-bf16",
+     .option = "--master none --gradients same",
+     .other_numerics = true,
+     .apply = pure_16_bit},
+    {.name = "offload-optimizer", .option = "--offload-optimizer cpu", .apply = offload_optimizer},
+    {.name = "offload-params",
+     .option = "--offload-params cpu --offload-optimizer cpu",
+     .apply = offload_parameters},
+    {.name = "lora", .option = "--lora-rank 16", .other_training = true, .apply = adapters},
+    {.name = "qlora",
+     .option = "--lora-rank 16 --base nf4",
+     .other_training = true,
+     .apply = quantised_adapters},
+    {.name = "more-gpus",
+     .option = "--nodes",
+     .more_gpus = true,
+     .apply = more_gpus,
+     .repeats = true},
+};
+const size_t nw_fit_change_count = sizeof nw_fit_changes / sizeof nw_fit_changes[0];
