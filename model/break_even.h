@@ -37,6 +37,9 @@ nw_rc nw_fastest(const struct nw_model *model, const struct nw_platform *platfor
 double nw_least_memory(const struct nw_model *model, int node_count);
 /* Fewest nodes on which something fits; 0: none up to 4096. */
 int nw_fewest_nodes(const struct nw_model *model);
+/* What would make the job fit on so many nodes, on which it does not. */
+nw_rc nw_fill_ways_to_fit(const struct nw_model *model, int node_count,
+                          struct nw_decision *decision);
 
 /* ---- intervals and the wire (model/break_even.c) ------------------------------------------- */
 

@@ -317,6 +317,12 @@ static nw_rc decide(const struct nw_model *model, struct nw_decision *decision)
     decision->fitting_node_count = model->rank_count > 0 ? 0 : nw_fewest_nodes(model);
     decision->headline = headline_of(decision);
     nw_fill_rentals(model, decision);
+    const struct nw_choice *headline = &decision->choices[decision->headline];
+
+    if (headline->pays == NW_PAYS_UNFIT)
+        return nw_fill_ways_to_fit(model, headline->node_count, decision);
+    if (headline->pays == NW_PAYS_MEMORY && decision->headline > 0)
+        return nw_fill_ways_to_fit(model, headline[-1].node_count, decision);
     return NW_OK;
 }
 

@@ -188,12 +188,25 @@ struct nw_rental_cost { /* base and headline, rented in one of the ways that hav
     double cost_ratio;
 };
 
+struct nw_fit_way { /* what would make the job fit on fewer nodes */
+    const struct nw_strategy *strategy;
+    char text[480];      /* "full recomputation of every layer (--recompute full)" */
+    double memory_bytes; /* per GPU */
+    double time_ratio;   /* GPU-seconds per token over those without the change; NAN unknown */
+};
+#define NW_FIT_WAYS 3
+
 struct nw_decision {
     struct nw_choice *choices; /* in rising node count */
     size_t count;
     size_t base;            /* what the others are held against; count: none could be predicted */
     size_t headline;        /* the one the sentence is about: the second count asked for */
     int fitting_node_count; /* fewest nodes that hold the job; 0: none up to 4096 */
+    /* Where memory decides: single changes with which it fits on the next smaller count (else on
+     * the headline's own), the fastest first. */
+    struct nw_fit_way fit_ways[NW_FIT_WAYS];
+    size_t fit_way_count;
+    int fit_way_nodes;
     struct nw_rental_cost rentals[NW_RENTAL_COUNT];
     size_t rental_count; /* 0: no price, or no headline to hold against the base */
     unsigned how;

@@ -217,6 +217,24 @@ static nw_rc set_rentals(json_t *root, const struct nw_decision *decision)
     return NW_OK;
 }
 
+static nw_rc set_fit_ways(json_t *root, const struct nw_decision *decision)
+{
+    json_t *list, *object;
+
+    NW_TRY(nw_json_add_list(root, "ways_to_fit", &list));
+    for (size_t i = 0; i < decision->fit_way_count; i++) {
+        const struct nw_fit_way *way = &decision->fit_ways[i];
+
+        NW_TRY(nw_json_append_object(list, &object));
+        NW_TRY(nw_json_set_int(object, "nodes", decision->fit_way_nodes));
+        NW_TRY(nw_json_set_text(object, "strategy", way->strategy->name));
+        NW_TRY(nw_json_set_text(object, "change", way->text));
+        NW_TRY(NW_SET_REALS(object, {"total_bytes", way->memory_bytes},
+                            {"time_per_token_ratio", way->time_ratio}));
+    }
+    return NW_OK;
+}
+
 static nw_rc fill_decision(const struct nw_model *model, const struct nw_decision *decision,
                            json_t *root)
 {
@@ -237,6 +255,8 @@ static nw_rc fill_decision(const struct nw_model *model, const struct nw_decisio
         NW_TRY(nw_json_set_int(root, "fewest_nodes_that_fit", decision->fitting_node_count));
     if (decision->rental_count > 0)
         NW_TRY(set_rentals(root, decision));
+    if (decision->fit_way_count > 0)
+        NW_TRY(set_fit_ways(root, decision));
     return nw_model_json_assumed(model, decision->assumed, root);
 }
 

@@ -60,6 +60,7 @@ nw_rc nw_report_claim_costs(FILE *stream, const struct nw_model *model,
     const bool all = isfinite(model->job.tokens);
     const struct nw_column columns[] = {{"claim that is short", NW_LEFT},
                                         {"quoted", NW_RIGHT},
+                                        {"normal", NW_RIGHT},
                                         {"measured", NW_RIGHT},
                                         {"step", NW_RIGHT},
                                         {"cost", NW_RIGHT},

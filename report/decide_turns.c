@@ -207,6 +207,26 @@ void nw_report_reasons(FILE *stream, const struct nw_model *model,
     print_side(stream, &context, true);
 }
 
+static void print_fit_ways(FILE *stream, const struct nw_decision *decision)
+{
+    if (decision->fit_way_count == 0)
+        return;
+    fprintf(stream, "\nOn %d node%s it would fit with\n", decision->fit_way_nodes,
+            decision->fit_way_nodes == 1 ? "" : "s");
+    for (size_t i = 0; i < decision->fit_way_count; i++) {
+        const struct nw_fit_way *way = &decision->fit_ways[i];
+        struct nw_cell memory;
+        char text[640] = "";
+        struct nw_say say = {.to = text, .size = sizeof text};
+
+        nw_say(&say, "%s, %s: %s GiB", way->strategy->name, way->text,
+               nw_cell_gib(&memory, way->memory_bytes));
+        if (isfinite(way->time_ratio))
+            nw_say(&say, ", %.2f× the GPU time per token", way->time_ratio);
+        nw_print_wrapped(stream, "  - ", "    ", text);
+    }
+}
+
 /* ---- where it turns ------------------------------------------------------------------------ */
 
 static const char *wire_even(struct nw_cell *cell, const struct nw_choice *choice)
@@ -306,6 +326,7 @@ nw_rc nw_report_turns(FILE *stream, const struct nw_model *model,
     struct nw_table *table;
     bool any = false;
 
+    print_fit_ways(stream, decision);
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
     for (size_t i = 0; i < decision->count; i++) {
         const struct nw_choice *choice = &decision->choices[i];

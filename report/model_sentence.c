@@ -228,6 +228,20 @@ static void say_needs(struct nw_say *say, const struct nw_model *model,
                nw_format_sig(card, (double)model->platform.memory_bytes / GIB, 3));
 }
 
+/* The fastest single change with which fewer nodes would do. */
+static void say_instead(struct nw_say *say, const struct nw_decision *decision)
+{
+    const struct nw_fit_way *way = &decision->fit_ways[0];
+
+    if (decision->fit_way_count == 0)
+        return;
+    nw_say(say, " With %s it would fit on %d node%s", way->text, decision->fit_way_nodes,
+           plural(decision->fit_way_nodes));
+    if (isfinite(way->time_ratio))
+        nw_say(say, ", for %.2f× the GPU time per token", way->time_ratio);
+    nw_say(say, ".");
+}
+
 static void say_unfit(struct nw_say *say, const struct nw_model *model,
                       const struct nw_decision *decision, const struct nw_choice *choice)
 {
@@ -239,7 +253,8 @@ static void say_unfit(struct nw_say *say, const struct nw_model *model,
     else if (model->rank_count == 0)
         nw_say(say, "; nor on any node count up to 4096");
     say_needs(say, model, choice);
-    nw_say(say, ". A smaller --micro-batch or --recompute full needs less.");
+    nw_say(say, ".");
+    say_instead(say, decision);
 }
 
 static void say_memory(struct nw_say *say, const struct nw_model *model,
@@ -254,6 +269,7 @@ static void say_memory(struct nw_say *say, const struct nw_model *model,
         say_needs(say, model, smaller);
     if (!choice->predicted) {
         nw_say(say, ". How fast it runs there is not known: nothing between nodes was measured.");
+        say_instead(say, decision);
         return;
     }
     nw_say(say, "; with %s it does, at %s tokens/s", choice->strong.strategy->name,
@@ -265,6 +281,7 @@ static void say_memory(struct nw_say *say, const struct nw_model *model,
     nw_say(say, ".");
     if (decision->fitting_node_count > 0 && decision->fitting_node_count < choice->node_count)
         nw_say(say, " %d would hold it too (--nodes).", decision->fitting_node_count);
+    say_instead(say, decision);
 }
 
 static void say_batch(struct nw_say *say, const struct nw_model *model,
