@@ -110,126 +110,6 @@ Test(curve, unknown_host_count_is_taken_from_gpus_per_node_and_marked)
     nw_results_free(&results);
 }
 
-/* ---- the fabric ---------------------------------------------------------------------------- */
-
-static struct nw_cost cost(const struct nw_fabric *fabric, const char *collective, double bytes,
-                           int ranks, int hosts, double inter_scale)
-{
-    struct nw_scenario scenario = nw_scenario_likely;
-    struct nw_cost found;
-
-    scenario.inter_scale = inter_scale;
-    cr_assert(eq(int,
-                 nw_fabric_cost(fabric, collective, bytes,
-                                (struct nw_group){.rank_count = ranks, .host_count = hosts},
-                                &scenario, &found),
-                 NW_OK),
-              "%s", nw_last_error()->text);
-    cr_expect(le(dbl, found.low_ns, found.time_ns));
-    cr_expect(ge(dbl, found.high_ns, found.time_ns));
-    return found;
-}
-
-Test(fabric, derives_gathers_from_all_reduce_by_ring_equivalence)
-{
-    struct nw_results results = {0};
-
-    add_wire(nw_results_add_run(&results), &eight);
-    struct nw_curves curves = curves_of(&results, 8);
-    const struct nw_fabric fabric = platform_on(&curves, 1, 8).fabric;
-    const double measured = cost(&fabric, "all_reduce", 1 << 26, 8, 1, 1).time_ns;
-    const struct nw_cost gather = cost(&fabric, "all_gather", 1 << 26, 8, 1, 1);
-    const struct nw_cost scatter = cost(&fabric, "reduce_scatter", 1 << 26, 8, 1, 1);
-
-    near(gather.time_ns, measured * 0.61, 1e-12, "gather");
-    near(scatter.time_ns, measured * 0.61, 1e-12, "scatter");
-    cr_expect(eq(uint, gather.how & NW_COST_DERIVED, NW_COST_DERIVED));
-    cr_expect(eq(uint, cost(&fabric, "all_reduce", 1 << 26, 8, 1, 1).how, 0));
-    cr_expect(eq(dbl, cost(&fabric, "all_reduce", 1 << 26, 1, 1, 1).time_ns, 0));
-    cr_expect(eq(dbl, cost(&fabric, "all_reduce", 0, 8, 1, 1).time_ns, 0));
-    nw_curves_free(&curves);
-    nw_results_free(&results);
-}
-
-Test(fabric, derived_gathers_are_not_faster_than_the_link)
-{
-    struct nw_results results = {0};
-
-    /* Added up in switches: all-reduce reads more than the links of 450 GB/s carry. */
-    add_wire(nw_results_add_run(&results), &(struct wire){"all_reduce", 8, 1, 0, 900e9});
-    struct nw_curves curves = curves_of(&results, 8);
-    struct nw_fabric fabric = platform_on(&curves, 1, 8).fabric;
-
-    fabric.link_bytes_per_s = 450e9;
-    const double bytes = 1 << 28;
-    const struct nw_cost gather = cost(&fabric, "all_gather", bytes, 8, 1, 1);
-
-    near(7.0 / 8 * bytes / gather.time_ns, 450, 1e-9, "bus bandwidth, bytes per ns");
-    near(7.0 / 4 * bytes / cost(&fabric, "all_reduce", bytes, 8, 1, 1).time_ns, 900, 1e-9,
-         "the measured one stands");
-    nw_curves_free(&curves);
-    nw_results_free(&results);
-}
-
-Test(fabric, scales_rank_and_node_counts_like_a_ring)
-{
-    struct nw_results results = {0};
-    struct nw_run *run = nw_results_add_run(&results);
-
-    add_wire(run, &(struct wire){"all_gather", 8, 1, 7e3, 300e9});
-    add_wire(run, &(struct wire){"all_gather", 16, 2, 15e3, 50e9});
-    struct nw_curves curves = curves_of(&results, 8);
-    const struct nw_fabric fabric = platform_on(&curves, 1, 8).fabric;
-    const double bytes = 1 << 28;
-    const struct nw_cost four = cost(&fabric, "all_gather", bytes, 4, 1, 1);
-    const struct nw_cost wide = cost(&fabric, "all_gather", bytes, 32, 4, 1);
-
-    cr_expect(eq(uint, four.how & NW_COST_RANKS, NW_COST_RANKS));
-    near(four.time_ns, 3e3 + 0.75 * bytes / 300, 1e-3, "4 of 8");
-    cr_expect(eq(uint, wide.how & NW_COST_NODES, NW_COST_NODES));
-    near(wide.time_ns, 31e3 + 31.0 / 32 * bytes / 50, 1e-3, "4 of 2 nodes");
-    nw_curves_free(&curves);
-    nw_results_free(&results);
-}
-
-Test(fabric, faster_wires_stop_at_the_links_inside_and_slower_ones_do_not)
-{
-    struct nw_results results = {0};
-    struct nw_run *run = nw_results_add_run(&results);
-
-    add_wire(run, &(struct wire){"all_gather", 8, 1, 0, 300e9});
-    add_wire(run, &(struct wire){"all_gather", 16, 2, 0, 50e9});
-    struct nw_curves curves = curves_of(&results, 8);
-    const struct nw_fabric fabric = platform_on(&curves, 1, 8).fabric;
-    const double bytes = 1 << 28, factor = 15.0 / 16;
-
-    near(cost(&fabric, "all_gather", bytes, 16, 2, 1).time_ns, factor * bytes / 50, 1e-9, "as is");
-    near(cost(&fabric, "all_gather", bytes, 16, 2, 2).time_ns, factor * bytes / 100, 1e-9, "twice");
-    near(cost(&fabric, "all_gather", bytes, 16, 2, 1e6).time_ns, factor * bytes / 300, 1e-9,
-         "at most the links inside");
-    near(cost(&fabric, "all_gather", bytes, 16, 2, 0.1).time_ns, factor * bytes / 5, 1e-9, "tenth");
-    nw_curves_free(&curves);
-    nw_results_free(&results);
-}
-
-/* Two nodes may read more than one (trees in the switch): then the measured time stands. */
-Test(fabric, what_was_measured_between_nodes_stands)
-{
-    struct nw_results results = {0};
-    struct nw_run *run = nw_results_add_run(&results);
-
-    add_wire(run, &(struct wire){"all_reduce", 8, 1, 0, 400e9});
-    add_wire(run, &(struct wire){"all_reduce", 16, 2, 0, 480e9});
-    struct nw_curves curves = curves_of(&results, 8);
-    const struct nw_fabric fabric = platform_on(&curves, 1, 8).fabric;
-    const double bytes = 1 << 28;
-
-    near(cost(&fabric, "all_reduce", bytes, 16, 2, 1).time_ns, 15.0 / 8 * bytes / 480, 1e-9, "1");
-    near(cost(&fabric, "all_reduce", bytes, 16, 2, 9).time_ns, 15.0 / 8 * bytes / 480, 1e-9, "9");
-    nw_curves_free(&curves);
-    nw_results_free(&results);
-}
-
 /* Noise at the end of a curve must not promise a wire faster than was ever seen. */
 Test(curve, is_not_continued_faster_than_twice_the_best_rate)
 {
@@ -249,20 +129,37 @@ Test(curve, is_not_continued_faster_than_twice_the_best_rate)
     nw_results_free(&results);
 }
 
-Test(fabric, says_what_is_missing)
+/* A curve that is a straight line between its points says itself that it may be off there. */
+Test(curve, knows_how_rough_it_is)
 {
-    const struct nw_fabric fabric = platform_on(NULL, 1, 8).fabric;
-    struct nw_cost found;
+    struct nw_results smooth = {0}, rough = {0};
+    struct nw_run *run = nw_results_add_run(&rough);
 
-    cr_expect(eq(int,
-                 nw_fabric_cost(&fabric, "all_reduce", 1e6,
-                                (struct nw_group){.rank_count = 16, .host_count = 2}, NULL, &found),
-                 NW_ENODEV));
-    cr_expect(ne(ptr, strstr(nw_last_error()->text, "--inter-node"), NULL));
-    cr_expect(eq(int,
-                 nw_fabric_cost(&fabric, "all_reduce", 1e6,
-                                (struct nw_group){.rank_count = 8, .host_count = 1}, NULL, &found),
-                 NW_ENODEV));
-    cr_expect(ne(ptr, strstr(nw_last_error()->text, "--intra-node"), NULL));
-    cr_expect(not(nw_fabric_knows_inter(&fabric)));
+    add_wire(nw_results_add_run(&smooth), &(struct wire){"all_reduce", 8, 1, 0, 100e9});
+    for (int i = 0; i < 8; i++)
+        add_point(run, &eight, 1024u << i, (i % 2 ? 1.5 : 1) * (1 << i), 0.01, false);
+    struct nw_curves even = curves_of(&smooth, 8), uneven = curves_of(&rough, 8);
+
+    cr_expect(lt(dbl, even.items[0].roughness, 1e-9));
+    near(uneven.items[0].roughness, log(1.5), 1e-9, "every second point is half as much again");
+    nw_curves_free(&even);
+    nw_curves_free(&uneven);
+    nw_results_free(&smooth);
+    nw_results_free(&rough);
+}
+
+Test(curve, the_fast_reading_agrees)
+{
+    struct nw_results results = {0};
+    struct nw_curve_point point;
+
+    add_wire(nw_results_add_run(&results), &eight);
+    struct nw_curves curves = curves_of(&results, 8);
+
+    for (double bytes = 1; bytes < 1e13; bytes *= 1.7) {
+        nw_curve_time(&curves.items[0], bytes, &point);
+        near(nw_curve_time_only(&curves.items[0], bytes), point.time_ns, 1e-12, "time");
+    }
+    nw_curves_free(&curves);
+    nw_results_free(&results);
 }
