@@ -11,6 +11,7 @@
 #include "model/gemm.h"
 
 #include <math.h>
+#include <string.h>
 
 #define DEFAULT_SM_COUNT 108
 /* Best product over the peak where the catalogue does not say: between 0.73 and 0.87 on seven
@@ -48,6 +49,29 @@ double nw_gpu_peak(const struct nw_gpu *gpu, const struct nw_precision *precisio
     return peak_of(gpu, precision->units);
 }
 
+/* Watts for each 10^12 FLOP/s of 16-bit products at the clock of the datasheet's peak, by chip:
+ * what a board's power limit falls short of lowers its clock. From boards of one chip with
+ * different limits (A100 PCIe 300 W against SXM: 697 shapes; A10 against A6000; L4 against L40S;
+ * GB300 against GB200) and, for Hopper, published steps of one software on A100 and on H100. */
+static const struct {
+    const char *arch;
+    double watts;
+} needs[] = {{"volta", 2.4}, {"turing", 2.4},  {"ampere-dc", 1.1}, {"ampere", 1.9},
+             {"ada", 1.05},  {"hopper", 0.85}, {"blackwell", 1.0}, {"blackwell-dc", 0.68}};
+/* Clock over power below that: P = f V², V falls with f until it reaches its floor, so between the
+ * third root and the first power. H100 PCIe (350 W) against SXM (700 W) and T4 fit 0.65. */
+#define CLOCK_POWER 0.65
+
+static double power_share(const struct nw_gpu *gpu)
+{
+    const double peak = gpu->bf16_flops > 0 ? gpu->bf16_flops : gpu->fp16_flops;
+
+    for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++)
+        if (strcmp(gpu->arch, needs[i].arch) == 0 && gpu->tdp_w > 0 && peak > 0)
+            return fmin(1, pow(gpu->tdp_w / (needs[i].watts * peak / 1e12), CLOCK_POWER));
+    return 1;
+}
+
 /* Sustained rate from the catalogue: what the largest products were seen to reach, scaled between
  * units by their peaks. */
 static double catalogue_flops(const struct nw_platform *platform, nw_units_kind units)
@@ -58,7 +82,7 @@ static double catalogue_flops(const struct nw_platform *platform, nw_units_kind 
 
     if (!(peak > 0))
         return NAN;
-    const double share = constant(platform, NW_CONSTANT_GEMM_SHARE);
+    const double share = constant(platform, NW_CONSTANT_GEMM_SHARE) * power_share(gpu);
 
     if (units == NW_UNITS_FP8 && gpu->matmul_fp8_flops > 0)
         return gpu->matmul_fp8_flops * share;

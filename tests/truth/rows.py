@@ -77,7 +77,7 @@ def family(source):
 GPUS = [(re.compile(pattern), name) for pattern, name in (
     (r"gb300", "GB300 288GB"), (r"gb200", "GB200 186GB"), (r"b300", "B300 SXM 288GB"), (r"b200", "B200 SXM 180GB"),
     (r"gh200", "GH200 96GB"), (r"h200.*nvl", "H200 NVL 141GB"), (r"h200", "H200 SXM 141GB"),
-    (r"h100.*pcie", "H100 PCIe 80GB"), (r"h100.*nvl(?!ink)", "H100 NVL 94GB"), (r"h100|h100.*96", "H100 SXM5 80GB"),
+    (r"h100.*hbm2e", "H100 SXM 96GB HBM2e"), (r"h100.*pcie", "H100 PCIe 80GB"), (r"h100.*nvl(?!ink)", "H100 NVL 94GB"), (r"h100|h100.*96", "H100 SXM5 80GB"),
     (r"h800.*pcie", "H800 PCIe 80GB"), (r"a800/h800", ""), (r"h800", "H800 SXM5 80GB"), (r"h20-3e", "H20-3e SXM 141GB"), (r"\bh20\b", "H20 SXM 96GB"),
     (r"a100.*pcie.*40|a100.*40.*pcie", "A100 PCIe 40GB"), (r"a100.*pcie", "A100 PCIe 80GB"), (r"a100.*40", "A100 SXM4 40GB"), (r"a100", "A100 SXM4 80GB"),
     (r"a800.*pcie", "A800 PCIe 80GB"), (r"a800", "A800 SXM4 80GB"),
@@ -171,12 +171,12 @@ def machine(row, job):
 # words of framework, strategy and notes → profiles, the first that the program has. Compiled code is told apart by a second table.
 FRAMEWORKS = [(re.compile(pattern), names) for pattern, names in (
     (r"fsdp2? ?\+ ?te\b|automodel", ("pytorch",)),
-    (r"megatron-llama.*no overlap", ("megatron-legacy", "megatron")),
+    (r"megatron-llama.*no overlap", ("megatron-lm", "megatron-legacy", "megatron")),
     (r"megatron-llama|overlappeddistributedoptimizer", ("megatron",)),
     (r"megatron[- ]?deepspeed|megatron.*\+ ?deepspeed|deepspeed.*megatron", ("megatron-deepspeed", "deepspeed")),
     (r"nemo", ("nemo", "megatron")),
     (r"megatron-?core|mcore|megatron-bridge|flagscale|transformer ?engine|\bte\b.*megatron|megatron.*\bte\b", ("megatron",)),
-    (r"megatron", ("megatron-legacy", "megatron")),
+    (r"megatron", ("megatron-lm", "megatron-legacy", "megatron")),
     (r"composer|llm-foundry|mosaic", ("composer", "pytorch")),
     (r"torchtitan", ("torchtitan", "pytorch")),
     (r"lit-?gpt|lightning", ("litgpt", "pytorch")),
@@ -184,8 +184,8 @@ FRAMEWORKS = [(re.compile(pattern), names) for pattern, names in (
     (r"colossal", ("colossalai", "deepspeed")),
     (r"deepspeed|zero-?\d", ("deepspeed",)),
     (r"jax|paxml|maxtext|flax|t5x|levanter|\bxla\b|tensorflow", ("jax", "megatron")),
-    (r"paddle", ("paddle", "megatron-legacy")),
-    (r"llm\.c|llm\.q|c\+\+/cuda|\bcuda \d|tinygrad", ("llmc", "megatron")),
+    (r"paddle", ("paddle", "megatron-lm")),
+    (r"llm\.c|llm\.q|c\+\+/cuda|\bcuda \d|tinygrad", ("llm.c", "llmc", "megatron")),
     (r"internevo|internlm", ("internevo", "pytorch")),
     (r"oneflow|libai", ("oneflow", "apex", "pytorch")),
     (r"^mxnet|horovod", ("mxnet", "apex")),
@@ -414,8 +414,10 @@ def spread(row, job, gpus, accepted):
     if strategy == "ddp" and dp > 1 and (job.profile in ("megatron", "nemo") or "zero stage not stated" in text):
         strategy = "zero1"
         job.assumed.append("optimizer cut")
-    if strategy == "zero1" and job.profile in ("megatron", "nemo", "megatron-legacy"):
+    if strategy == "zero1" and job.profile in ("megatron", "nemo", "megatron-lm"):
         strategy = accepted.pick("strategies", ("distopt", "zero1"))
+    if strategy == "zero2" and re.search(r"fsdp|composer|torchtitan", row["framework"].lower()):
+        strategy = accepted.pick("strategies", ("fsdp-keep", "zero2"))  # SHARD_GRAD_OP
     if strategy == "ddp" and gpus == 1:
         strategy = accepted.pick("strategies", ("none", "ddp"))
     if text == "" and gpus > 1:
@@ -495,7 +497,7 @@ SKIP = [(re.compile(pattern), why) for pattern, why in (
     (r"read from figure|digiti[sz]ed|bar chart|labelled value in figure|read off|eyeball", "read off a drawing"),
     (r"inconsistent|ambiguous|ambiguity|swapped|approximate|start-up|not captured|~ ?\d+ ?ms|\"about|unclear|outlier", "table contradicts itself or is approximate"),
     (r"incl\. data loading|input-bound|data loading bound|excludes data loading", "bound by the loader, or it was left out"),
-    (r"length binning|variable-length|padding per batch|padded|dynamic padding|HF example default", "fewer tokens than stated"),
+    (r"length binning|variable-length|padding per batch|padded|dynamic padding", "fewer tokens than stated"),
     (r"exceeds|above peak|faster than the peak", "beyond the GPU's peak"),
 )]
 SKIP_MEMORY = re.compile(r"analytic|estimate", re.I)
@@ -515,7 +517,7 @@ def why_not_scored(row, job):
             return why
     if memory and SKIP_MEMORY.search(row["notes"]):
         return "computed, not measured"
-    if job.shape.encoder and re.search(r"squad|glue|fine-?tun", row["model"].lower()) and not memory:
+    if job.shape.encoder and re.search(r"squad|glue|fine-?tun", row["model"].lower() + notes) and not memory:
         return "fewer tokens than stated"
     if "vtrain" in source and (job.shape.hidden or 0) < 2048:
         return "narrow shapes of an operator sweep"
@@ -562,6 +564,10 @@ def policy(row, job):
 def model_options(job):
     shape, request = job.shape, job.request
     if not shape.transformer:
+        preset = {25.557e6: "resnet-50", 86.6e6: "vit-b-16", 304.3e6: "vit-l-16"}.get(shape.parameter_count)
+        if preset:  # with the bytes that its layers move
+            request["model"] = preset
+            return
         request.update({"parameters": shape.parameter_count, "flops-per-sample": shape.flops_per_sample / 3})  # the forward pass
         if shape.activations:
             request["activations-per-sample"] = shape.activations
