@@ -4,15 +4,15 @@ import argparse
 import csv
 import math
 import os
-import sys
 import time
 from collections import Counter, defaultdict
 
 import rows as rows_of
 from run import ROOT, Program
-from score import Board, gpu_class, is_hard, predicted_ratio, summary, work
+from fit import measure, refit
+from score import Board, gpu_class, is_hard, summary
 from shapes import Unknown
-from stats import Summary, percent, weights_of
+from stats import Summary, median, percent
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -163,21 +163,13 @@ def count_table(page, table, jobs, unread, board):
     page.table(["what", "rows"], [[word, str(n)] for word, n in assumed.most_common()])
 
 
-def ratio_items(found, predicted=None):
-    """[(target result, error, None)] of pairs, with the pair."""
-    out = []
-    for pair, anchors, targets in found:
-        ratio = predicted_ratio(anchors, targets, predicted)
-        out.append((pair, targets[0], ratio / float(pair["measured_step_ratio"]) - 1))
-    return out
-
-
 def ratio_line(items):
-    every = Summary([e for _, _, e in items])
-    hard = Summary([e for p, _, e in items if is_hard(p)])
-    trivial = Summary([1 / float(p["measured_step_ratio"]) - 1 for p, _, _ in items])
-    trivial_hard = Summary([1 / float(p["measured_step_ratio"]) - 1 for p, _, _ in items if is_hard(p)])
-    return (f"{every.text('pairs')}; hard pairs: {hard.text('pairs')}; \"no slow-down\" would be median {percent(trivial.median)}, within 10 % {percent(trivial.within, 0)} "
+    every, hard = Summary([i[2] for i in items], None, [i[3] for i in items]), [i for i in items if is_hard(i[0])]
+    clean = [i for i in items if not i[1].job.skip]
+    trivial = Summary([1 / float(i[0]["measured_step_ratio"]) - 1 for i in items])
+    trivial_hard = Summary([1 / float(i[0]["measured_step_ratio"]) - 1 for i in hard])
+    return (f"{every.text('pairs')}; hard pairs: {Summary([i[2] for i in hard], None, [i[3] for i in hard]).text('pairs')}; without pairs of rows that are not scored: "
+            f"{Summary([i[2] for i in clean]).text('pairs')}; \"no slow-down\" would be median {percent(trivial.median)}, within 10 % {percent(trivial.within, 0)} "
             f"(hard {percent(trivial_hard.median)}, {percent(trivial_hard.within, 0)})")
 
 
@@ -185,16 +177,94 @@ def memory_items(board):
     return [(r, r.memory() / r.job.memory_gib - 1, None) for r in board.results if r.good and r.job.memory_gib and not r.job.skip and r.memory() == r.memory()]
 
 
+class Claims:
+    """The three claims with some constants: as shipped, or held out."""
+
+    def __init__(self, board, found, assume_of, results, factors):
+        self.ratio = board.ratios(found, assume_of)
+        self.anchored, self.anchored_rest = board.anchored(assume_of)
+        self.wide, self.wide_rest = board.anchored(assume_of, least_hidden=4096)
+        self.specs = board.specifications(results, factors)
+
+    def lines(self, memory):
+        stated = [item for item in memory if item[0].job.policy_stated]
+        open_ = [item for item in memory if not item[0].job.policy_stated]
+        return [f"ratio: {ratio_line(self.ratio)}",
+                f"anchored: {summary(self.anchored).text()}; hidden >= 4096: {summary(self.wide).text()}; anchored by the median of the others: "
+                f"{summary(self.anchored_rest).text()}, hidden >= 4096: {summary(self.wide_rest).text()}",
+                f"specifications: {summary(self.specs).text()}",
+                f"memory: policy stated: {summary(stated).text()}; not stated: {summary(open_).text()}"]
+
+
+def sensitivity(page, board, effects, found):
+    """Each constant ± 10 %: what it does to the three medians (anchors by ratios of predictions here, as shipped otherwise)."""
+    scored = board.steps()
+    position = {id(r): i for i, r in enumerate(board.results)}
+
+    def medians(results):
+        logs = {id(r): math.log(results[position[id(r)]].predicted_s / r.job.measured_s) for r in scored if results[position[id(r)]].good}
+        groups = defaultdict(list)
+        for r in scored:
+            if id(r) in logs:
+                groups[r.job.source, r.job.gpu, r.job.row["precision"], r.job.row["framework"]].append(logs[id(r)])
+        anchored = [abs(math.exp(x - median(members)) - 1) for members in groups.values() if len(members) > 1 for x in members]
+        ratio = []
+        for _, anchors, targets in found:
+            a, t = results[position[id(anchors[0])]], results[position[id(targets[0])]]
+            if a.good and t.good:
+                ratio.append(abs(math.exp(math.log(t.predicted_s / targets[0].job.measured_s) - math.log(a.predicted_s / anchors[0].job.measured_s)) - 1))
+        return [median(ratio), median(anchored), median([abs(math.exp(x) - 1) for x in logs.values()])]
+
+    base = medians(board.results)
+    page.title("Sensitivity: each constant 10 % lower and higher")
+    page.say(f"Medians as shipped, anchors by ratios of predictions: ratio {percent(base[0], 2)}, anchored {percent(base[1], 2)}, specifications {percent(base[2], 2)}. Change in percentage points:")
+    page.say()
+    items = []
+    for key, sides in effects.sides.items():
+        moves = [[m - b for m, b in zip(medians(side), base)] for side in sides]
+        items.append([key, f"{effects.values[key]:.4g}"] + [f"{moves[0][i] * 100:+.2f} / {moves[1][i] * 100:+.2f}" for i in range(3)])
+    page.table(["constant", "value", "ratio", "anchored", "specifications"], items)
+
+
+def refit_table(page, effects, changes, together):
+    page.title("Constants fitted again")
+    page.say("All families together, and the range over the fits that leave one family out. A constant whose range is wide is not known.")
+    page.say()
+    items = []
+    for key in effects.keys:
+        spread = sorted(effects.values[key] * math.exp(change.get(key, 0)) for change in changes.values())
+        items.append([key, f"{effects.values[key]:.4g}", f"{effects.values[key] * math.exp(together.get(key, 0)):.4g}", f"{spread[0]:.4g} … {spread[-1]:.4g}"])
+    page.table(["constant", "shipped", "all families", "one left out"], items)
+
+
+def sources(page, claims, memory):
+    page.title("Ratio: pairs of runs that differ in GPU count")
+    page.table(["source"] + HEADS, [[short(key, 44)] + cells(Summary([i[2] for i in members], None, [i[3] for i in members])) for key, members in
+                                    grouped(claims.ratio, lambda pair: pair["source"])])
+    page.title("Anchored: by source")
+    by(page, claims.anchored, lambda r: r.job.source, "source")
+    page.title("Specifications only: by source, held out")
+    by(page, claims.specs, lambda r: r.job.source, "source")
+    by(page, claims.specs, lambda r: gpu_class(r.job.gpu), "GPU")
+    by(page, claims.specs, lambda r: r.job.profile, "framework profile")
+    by(page, claims.specs, lambda r: r.job.request["precision"], "precision")
+    by(page, claims.specs, lambda r: r.job.request["strategy"], "strategy")
+    page.title("Memory")
+    by(page, memory, lambda r: r.job.source, "source")
+    by(page, memory, lambda r: r.job.profile, "framework profile")
+
+
 def main(arguments):
     options = parse(arguments)
     started = time.time()
     paths = options.rows or [path for path in (default_file("published_steps.csv"), default_file("published_steps_vtrain_single.csv")) if path]
+    if not paths:
+        raise SystemExit("ci/validate: no rows: neither tests/truth/published nor --rows FILE")
     table = unique(rows_of.load(paths))
     program = Program(options.program)
     accepted = program.accepted()
     jobs, unread = read_jobs(table, accepted, options.only)
-    assume = dict(text.split("=", 1) for text in options.assume)
-    board = Board(jobs, program, {name: float(value) for name, value in assume.items()})
+    board = Board(jobs, program, {name: float(value) for name, value in (text.split("=", 1) for text in options.assume)})
     if options.residuals:
         write_residuals(options.residuals, board, unread)
     shipped = {item["name"]: item["value"] for item in program.list("frameworks") if isinstance(item, dict) and "value" in item}
@@ -202,41 +272,30 @@ def main(arguments):
     count_table(page, table, jobs, unread, board)
     pairs = read_pairs(options.pairs or default_file("scaling_pairs.csv"), options.only)
     found, missing = board.find_pairs(pairs)
-    ratio = ratio_items(found)
-    anchored = board.anchored()
-    wide = board.anchored(least_hidden=4096)
-    specs = board.specifications(True, shipped)
-    plain = board.specifications(False)
-    memory = memory_items(board)
-    page.title("Ratio: pairs of runs that differ in GPU count")
     if missing:
-        page.table(["pairs not scored", "count"], [[reason, str(n)] for reason, n in Counter(why for _, why in missing).most_common()])
-        page.say()
-    page.table(["source"] + HEADS, [[short(key, 44)] + cells(Summary([i[2] for i in members])) for key, members in
-                                    grouped([(t, p, e) for p, t, e in ratio], lambda r: r.job.source)])
-    page.title("Anchored: by source")
-    by(page, anchored, lambda r: r.job.source, "source")
-    page.title("Specifications only: by source, held out")
-    by(page, specs, lambda r: r.job.source, "source")
-    by(page, specs, lambda r: gpu_class(r.job.gpu), "GPU")
-    by(page, specs, lambda r: r.job.profile, "framework profile")
-    by(page, specs, lambda r: r.job.request["precision"], "precision")
-    page.title("Specifications only: as shipped")
-    by(page, plain, lambda r: r.job.source, "source")
-    by(page, plain, lambda r: r.job.profile + " " + gpu_class(r.job.gpu), "profile and GPU")
-    page.title("Memory")
-    by(page, memory, lambda r: r.job.source, "source")
+        page.title("Pairs not scored")
+        page.table(["reason", "pairs"], [[reason, str(n)] for reason, n in Counter(why for _, why in missing).most_common()])
+    memory = memory_items(board)
+    frozen = Claims(board, found, {}, board.results, None)
+    held = frozen
+    if not options.quick:
+        effects = measure(board)
+        fits, changes, together = refit(board, effects, found)
+        held = Claims(board, found, fits, board.run_by_family(fits), board.factors(shipped, effects.slopes, changes))
+        sensitivity(page, board, effects, found)
+        refit_table(page, effects, changes, together)
+    sources(page, held, memory)
+    page.title("As shipped: specifications only")
+    by(page, frozen.specs, lambda r: r.job.source, "source")
+    by(page, frozen.specs, lambda r: r.job.profile + " " + gpu_class(r.job.gpu), "profile and GPU")
     page.say()
     page.say(f"{time.time() - started:.0f} s")
-    page.say()
-    stated = [item for item in memory if item[0].job.policy_stated]
-    open_ = [item for item in memory if not item[0].job.policy_stated]
-    page.say(f"as shipped specifications: {summary(plain).text()}")
-    page.say(f"total ratio: {ratio_line(ratio)}")
-    page.say(f"total anchored: {summary([(r, e) for r, e, _ in anchored]).text()}; hidden >= 4096: {summary([(r, e) for r, e, _ in wide]).text()}; "
-             f"by the median of the others: {summary([(r, e) for r, _, e in anchored]).text()}, hidden >= 4096: {summary([(r, e) for r, _, e in wide]).text()}")
-    page.say(f"total specifications: {summary(specs).text()}")
-    page.say(f"total memory: policy stated: {summary(stated).text()}; not stated: {summary(open_).text()}")
+    page.title("In all")
+    for line in frozen.lines(memory)[:3]:
+        page.say(f"as shipped {line}")
+        page.say()
+    for line in held.lines(memory):
+        page.say(f"total {line}")
     return 0
 
 
@@ -249,6 +308,3 @@ def unique(table):
             seen.add(key)
             out.append(row)
     return out
-
-
-__all__ = ["main", "work", "weights_of", "sys"]

@@ -1,10 +1,9 @@
 """Drives the program: what it accepts, and batches of predictions.
 
     program = Program("build/nodeworth")
-    answers = program.predict(requests, assume={"OVERLAP_LOSS": 0.2})     # one dict a request, in order
+    answers = program.predict(requests)     # one dict a request, in order
 
-An answer has "error" where there is no prediction. Answers are kept in memory by their assumptions: the
-same batch is never run twice.
+An answer has "error" where there is no prediction.
 """
 
 import csv
@@ -58,7 +57,7 @@ def catalogue():
 class Program:
     def __init__(self, path=None):
         self.path = path or find_program()
-        self.answers = {}  # (assumptions, batch) → answers
+        self.died = 0
 
     def run(self, arguments, text=None):
         return subprocess.run([self.path] + arguments, input=text, capture_output=True, text=True, check=False)
@@ -88,20 +87,29 @@ class Program:
         """[{key, value, unit, text, source}] of the constants that `--assume` takes."""
         return self.list("constants")
 
-    def predict(self, requests, assume=None):
-        key = (tuple(sorted((assume or {}).items())), tuple(request.get("id") for request in requests))
-        if key in self.answers:
-            return self.answers[key]
-        extra = {"assume": [f"{name}={value!r}" for name, value in sorted(assume.items())]} if assume else {}
-        text = "".join(json.dumps({**request, **extra}) + "\n" for request in requests)
-        done = self.run(["predict", "--batch", "-"], text)
+    def answer(self, requests):
+        """Of a program that dies on one of them: that one is found by halves, and has an error."""
+        if not requests:
+            return []
+        done = self.run(["predict", "--batch", "-"], "".join(json.dumps(request) + "\n" for request in requests))
         lines = done.stdout.splitlines()
-        if len(lines) != len(requests):
-            raise Broken(f"predict --batch answered {len(lines)} of {len(requests)} lines, exit code {done.returncode}: "
-                         + (done.stderr.strip() or "nothing said")[-400:])
-        answers = [json.loads(line) for line in lines]
+        if len(lines) == len(requests):
+            return [json.loads(line) for line in lines]
+        said = (done.stderr.strip() or "nothing said")[-200:]
+        if done.returncode > 0:
+            raise Broken(f"predict --batch answered {len(lines)} of {len(requests)} lines, exit code {done.returncode}: {said}")
+        if len(requests) == 1:
+            self.died += 1
+            if self.died > 40:
+                raise Broken(f"predict --batch died of signal {-done.returncode} on more than 40 lines: {said}")
+            return [{"id": requests[0].get("id"), "error": f"died of signal {-done.returncode}"}]
+        half = len(requests) // 2
+        return self.answer(requests[:half]) + self.answer(requests[half:])
+
+    def predict(self, requests):
+        """Answers in order; each has the id of its request."""
+        answers = self.answer(requests)
         for request, answer in zip(requests, answers):
             if answer.get("id") != request.get("id"):
                 raise Broken(f"predict --batch: the answer to {request.get('id')} has id {answer.get('id')}")
-        self.answers[key] = answers
         return answers

@@ -1,7 +1,7 @@
 """The claims: ratio, anchored, specifications only, memory. All by families of sources held out (README.md).
 
-    board = Board(jobs, unread, program)      # runs the batch
-    board.specifications(), board.anchored(), board.ratio(pairs), board.memory()
+    board = Board(jobs, program)      # runs the batch
+    board.specifications(), board.anchored({}), board.ratios(found, {})
 """
 
 import math
@@ -54,69 +54,113 @@ class Result:
         return (total - less) / 2**30
 
 
+ANCHORS = 8  # of a group, evenly spaced in the order of the file
+
+
 class Board:
     def __init__(self, jobs, program, assume=None):
         self.jobs = jobs
         self.program = program
-        self.results = self.run(assume)
-        self.by_id = {}
-        for result in self.results:
-            self.by_id.setdefault(result.job.row["id"], result)
+        self.assume = assume or {}  # in every request
+        self.results = self.run_with({})
 
-    def run(self, assume=None):
-        answers = self.program.predict([job.request for job in self.jobs], assume)
-        return [Result(job, answer) for job, answer in zip(self.jobs, answers)]
+    def ask(self, jobs, extras):
+        """Answers to the jobs' requests with some keys more; `extras`: one dict a job."""
+        requests = []
+        for number, (job, extra) in enumerate(zip(jobs, extras)):
+            values = {**self.assume, **extra.get("assume", {})}
+            listed = {"assume": [f"{key}={value!r}" for key, value in sorted(values.items())]} if values else {}
+            requests.append({**job.request, **extra, **listed, "id": number})
+        return [Result(job, answer) for job, answer in zip(jobs, self.program.predict(requests))]
+
+    def run_with(self, assume):
+        return self.ask(self.jobs, [with_assume(assume)] * len(self.jobs))
+
+    def run_by_family(self, assume_of):
+        return self.ask(self.jobs, [with_assume(assume_of.get(job.family)) for job in self.jobs])
 
     # ---- absolute, from specifications only --------------------------------------------------------
 
     def steps(self, results=None):
         return [r for r in results or self.results if r.good and r.job.measured_s and not r.job.skip]
 
-    def factors(self, results, shipped=None):
-        """{family: function(result) → factor on the predicted step}, fitted without that family."""
-        items = [(r.job.family, r.job.profile, gpu_class(r.job.gpu), -r.log_ratio, r) for r in results]
+    def factors(self, shipped=None, slopes=None, changes=None):
+        """{family: function(result) → factor on the predicted step}, fitted without that family; `slopes`, `changes`: fit.py, the constants
+        that the family's predictions are made with."""
+        index = {id(r): i for i, r in enumerate(self.results)}
+        rows = self.steps()
         shipped = shipped or {}
         found = {}
-        for family in {item[0] for item in items}:
-            profile, gpu = additive_medians([item[:4] for item in items if item[0] != family])
+        for family in {r.job.family for r in rows}:
+            change = (changes or {}).get(family, {})
+            items = [(r.job.family, r.job.profile, gpu_class(r.job.gpu), -r.log_ratio - sum(slopes[key][index[id(r)]] * d for key, d in change.items()))
+                     for r in rows if r.job.family != family]
+            profile, gpu = additive_medians(items)
 
             def factor(result, profile=profile, gpu=gpu):
                 name = result.job.profile
-                neutral = -math.log(shipped.get(name, 1)) if name not in profile else 0
+                neutral = -math.log(shipped.get(name) or 1) if name not in profile else 0
                 return math.exp(profile.get(name, neutral) + gpu.get(gpu_class(result.job.gpu), 0))
             found[family] = factor
         return found
 
-    def specifications(self, held_out=True, shipped=None):
+    def specifications(self, results=None, factors=None):
         """[(result, error, covered)]"""
-        results = self.steps()
-        factors = self.factors(results, shipped) if held_out else {}
         out = []
-        for r in results:
-            f = factors[r.job.family](r) if held_out else 1
-            covered = r.low * f <= r.job.measured_s <= r.high * f if r.low == r.low else None
+        for r in self.steps(results):
+            f = factors[r.job.family](r) if factors else 1
+            covered = float(r.low * f <= r.job.measured_s <= r.high * f) if r.low == r.low else None
             out.append((r, r.predicted_s * f / r.job.measured_s - 1, covered))
         return out
 
     # ---- absolute, anchored ------------------------------------------------------------------------
 
-    def anchored(self, results=None, least_hidden=0):
-        """[(result, error, error with the median of the others as the anchor)]"""
+    def time_factors(self, results, assume_of):
+        """What a row's own measured step says about its stack: --time-factor, {id of the result: factor}."""
+        extras = [{**anchor_keys(r.job.measured_s, r.job.request), **with_assume(assume_of.get(r.job.family))} for r in results]
+        answers = self.ask([r.job for r in results], extras)
+        return {id(r): answer.answer.get("step_time_factor") for r, answer in zip(results, answers) if answer.good}
+
+    def groups(self, least_hidden=0):
         groups = defaultdict(list)
-        for r in self.steps(results):
+        for r in self.steps():
             if (r.job.shape.hidden or 0) >= least_hidden:
                 groups[r.job.source, r.job.gpu, r.job.row["precision"], r.job.row["framework"]].append(r)
-        out = []
-        for members in groups.values():
-            # duplicates do not anchor each other: they are one configuration
+        return [members for members in groups.values() if len({r.job.key for r in members}) > 1]
+
+    def anchored(self, assume_of, least_hidden=0):
+        """[(result, error, covered)]: rows of a group anchored by others of it in turn; the median of a row's errors, the share of its intervals
+        that hold the measured step. And the same with the median factor of all others as the anchor."""
+        groups = self.groups(least_hidden)
+        factor = self.time_factors([r for members in groups for r in members], assume_of)
+        asked, extras, owner = [], [], []
+        for members in groups:
+            anchors = [members[int((n + 0.5) * len(members) / ANCHORS)] for n in range(ANCHORS)] if len(members) > ANCHORS else members
             for r in members:
-                others = [o.log_ratio for o in members if o is not r and o.job.key != r.job.key]
-                if not others:
-                    continue
-                errors = sorted((math.exp(r.log_ratio - other) - 1 for other in others), key=abs)
-                middle = errors[len(errors) // 2] if len(errors) % 2 else errors[len(errors) // 2 - 1]
-                out.append((r, middle, math.exp(r.log_ratio - median(others)) - 1))
-        return out
+                more = with_assume(assume_of.get(r.job.family))
+                # duplicates do not anchor each other: they are one configuration
+                turns = [factor.get(id(a)) for a in anchors if a.job.key != r.job.key]
+                rest = [factor.get(id(o)) for o in members if o.job.key != r.job.key and factor.get(id(o))]
+                for kind, value in [("turn", f) for f in turns if f] + ([("rest", median(rest))] if rest else []):
+                    asked.append(r.job)
+                    extras.append({"time-factor": value, **more})
+                    owner.append((r, kind))
+        turn, rest = defaultdict(list), []
+        for (r, kind), answer in zip(owner, self.ask(asked, extras)):
+            if not answer.good:
+                continue
+            item = (answer.predicted_s / r.job.measured_s - 1, float(answer.low <= r.job.measured_s <= answer.high) if answer.low == answer.low else None)
+            if kind == "turn":
+                turn[id(r)].append(item)
+            else:
+                rest.append((r, *item))
+        out = []
+        for r in (r for members in groups for r in members):
+            items = sorted(turn[id(r)], key=lambda item: abs(item[0]))
+            if items:
+                covered = [c for _, c in items if c is not None]
+                out.append((r, items[(len(items) - 1) // 2][0], sum(covered) / len(covered) if covered else None))
+        return out, rest
 
     # ---- ratio -------------------------------------------------------------------------------------
 
@@ -158,13 +202,50 @@ class Board:
         return found, missing
 
 
+    def ratios(self, found, assume_of):
+        """[(pair, target, error, covered)]: the target's step as predicted from the anchor's measured one."""
+        factors = {}
+        for pair, anchors, _ in found:
+            key = tuple(id(a) for a in anchors)
+            factors.setdefault(key, anchors)
+        listed = list(factors.values())
+        extras = [{**anchor_keys(sum(a.job.measured_s for a in anchors) / len(anchors), anchors[0].job.request),
+                   **with_assume(assume_of.get(anchors[0].job.family))} for anchors in listed]
+        answers = self.ask([anchors[0].job for anchors in listed], extras)
+        factor = {tuple(id(a) for a in anchors): answer for anchors, answer in zip(listed, answers)}
+        asked, more, kept = [], [], []
+        for pair, anchors, targets in found:
+            answer = factor[tuple(id(a) for a in anchors)]
+            if answer.good and answer.answer.get("step_time_factor"):
+                asked.append(targets[0].job)
+                more.append({"time-factor": answer.answer["step_time_factor"], **with_assume(assume_of.get(targets[0].job.family))})
+                kept.append((pair, anchors, targets, answer))
+        out = []
+        for (pair, anchors, targets, anchor), target in zip(kept, self.ask(asked, more)):
+            if target.good:
+                step = (target.predicted_s / work(targets[0])) / (anchor.predicted_s / work(anchors[0]))
+                measured = float(pair["measured_step_ratio"])
+                low, high = target.low / target.predicted_s, target.high / target.predicted_s
+                covered = float(low * step <= measured <= high * step) if low == low else None
+                out.append((pair, targets[0], step / measured - 1, covered))
+        return out
+
+
+def with_assume(values):
+    return {"assume": values} if values else {}
+
+
+def anchor_keys(measured_s, request):
+    return {"measured-step": f"{measured_s:.9g}s", "on": request["ranks"], "measured-nodes": int(request["nodes"])}
+
+
 def unique(items):
     return list({id(item): item for item in items}.values())
 
 
-def mean_time(results, predicted=None):
-    """Of a unit of work."""
-    return sum((predicted[id(r)] if predicted else r.job.measured_s) / work(r) for r in results) / len(results)
+def mean_time(results):
+    """Measured, of a unit of work."""
+    return sum(r.job.measured_s / work(r) for r in results) / len(results)
 
 
 def work(result):
@@ -175,12 +256,6 @@ def work(result):
 
 def measured_ratio(anchor, target):
     return (target.job.measured_s / work(target)) / (anchor.job.measured_s / work(anchor))
-
-
-def predicted_ratio(anchors, targets, predicted=None):
-    """Per unit of work; `predicted`: steps of other constants, by id of the result."""
-    predicted = predicted or {id(r): r.predicted_s for r in anchors + targets}
-    return mean_time(targets, predicted) / mean_time(anchors, predicted)
 
 
 def differences(a, t):
@@ -199,7 +274,6 @@ def is_hard(pair):
     return float(pair["measured_step_ratio"]) >= 1.15 or float(pair["dp_comm_over_anchor_step"] or 0) > 0.15
 
 
-def summary(items, keys=None):
-    """items: [(result, error, covered or None …)]"""
-    weights = weights_of([item[0].job.key for item in items] if keys is None else keys)
-    return Summary([item[1] for item in items], weights, [item[2] if len(item) > 2 and isinstance(item[2], (bool, type(None))) else None for item in items])
+def summary(items):
+    """items: [(result, error, covered or None)]"""
+    return Summary([item[1] for item in items], weights_of([item[0].job.key for item in items]), [item[2] for item in items])

@@ -46,7 +46,7 @@ class Summary:
         self.bias = quantile(list(zip(errors, weights)), 0.5)
         known = [(c, w) for c, w in zip(covered or [], weights) if c is not None]
         total = sum(w for _, w in known)
-        self.coverage = sum(w for c, w in known if c) / total if total else math.nan
+        self.coverage = sum(c * w for c, w in known) / total if total else math.nan
 
     def text(self, unit="rows"):
         if not self.rows:
