@@ -26,7 +26,7 @@
     X(RUNTIME_BYTES, 2.0 * 1024 * 1024 * 1024, "bytes",                                            \
       "memory of the CUDA context and the framework's libraries, per GPU, without NCCL's buffers", \
       "103 published rows that read nvidia-smi, held out by source: 1.5-3.5 GiB")                  \
-    X(ALLOCATOR_SHARE, 0.08, "of allocated",                                                       \
+    X(ALLOCATOR_SHARE, 0.10, "of allocated",                                                       \
       "what the framework's allocator holds beside what is in use: caches, holes",                 \
       "123 published rows of reserved memory or nvidia-smi, held out by source: 0.02-0.12")        \
     X(EFFICIENCY_AMPERE, 0.52, "of peak", "executed FLOP/s of a training step, A100 class",        \

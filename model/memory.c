@@ -45,7 +45,7 @@ double nw_memory_buffers(const struct nw_memory_task *task, const struct nw_stag
 {
     const struct nw_strategy *strategy = task->layout->strategy;
     const struct nw_profile *profile = task->profile;
-    const double e = task->job->precision->element_bytes, h = (double)task->job->net.hidden;
+    const double e = task->job->precision->element_bytes;
     const double all = own->layers + own->experts + own->ends;
     const bool trains = nw_memory_trains_all(task), alone = nw_layout_shard_count(task->layout) < 2;
     const bool cut = nw_memory_weights_cut(task) && !alone;
@@ -63,7 +63,7 @@ double nw_memory_buffers(const struct nw_memory_task *task, const struct nw_stag
     if (nw_memory_weight_bytes(task) > e && trains && !cut)
         bytes += (own->quantised + own->experts) * e; /* autocast's copies, kept for the backward */
     if (task->pp > 1) /* a boundary's activations, received and to send */
-        bytes += 2 * e * task->tokens * h / task->norm_cut;
+        bytes += 2 * nw_memory_boundary(task);
     if (task->cp > 1) /* the next rank's keys and values */
         bytes += 4 * e * task->tokens *
                  (double)(task->job->net.kv_heads * task->job->net.head_size) / task->tp;
@@ -153,6 +153,8 @@ static void moments_of(const struct nw_memory_task *task, const struct nw_stage 
         working = larger(working, saved.whole - saved.stored + saved.working);
         first = larger(first, saved.whole + saved.working);
     }
+    if (task->policy->stage_outputs && !stage->last)
+        stored += nw_memory_boundary(task);
     stored *= stage->in_flight;
     if (task->job->offload.activations != NW_OFFLOAD_NONE)
         stored = 0;

@@ -147,11 +147,17 @@ static double regathered(const struct nw_memory_task *task)
     return task->norm_cut > 1 ? 2 * task->tokens * task->job->precision->element_bytes * h : 0;
 }
 
+double nw_memory_boundary(const struct nw_memory_task *task)
+{
+    return task->job->precision->element_bytes * (double)task->job->net.hidden * task->tokens /
+           task->norm_cut;
+}
+
 struct nw_saved nw_memory_layer(const struct nw_memory_task *task, int kind)
 {
     const struct nw_job *job = task->job;
     const double e = job->precision->element_bytes, h = (double)job->net.hidden;
-    const double input = e * h * task->tokens / task->norm_cut;
+    const double input = nw_memory_boundary(task);
     struct kept kept = {0};
     struct nw_saved saved;
 

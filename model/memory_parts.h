@@ -61,7 +61,8 @@ struct nw_saved {   /* bytes of one layer for the backward pass, one micro-batch
     double working; /* gradients of activations while the layer is worked on */
 };
 struct nw_saved nw_memory_layer(const struct nw_memory_task *task, int kind);
-double nw_memory_logits(const struct nw_memory_task *task); /* with the loss */
+double nw_memory_logits(const struct nw_memory_task *task);   /* with the loss */
+double nw_memory_boundary(const struct nw_memory_task *task); /* between two layers */
 double nw_memory_last_norm(const struct nw_memory_task *task);
 
 double nw_memory_runtime(const struct nw_memory_task *task,

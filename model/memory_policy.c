@@ -93,16 +93,6 @@ const struct nw_memory_policy nw_memory_policies[] = {
                   "Fabric bf16-true; torch.optim foreach",
     },
     {
-        .name = "litgpt-compile",
-        .text = "16-bit weights, moments in their type, compiled layers, loss in 16 bit",
-        .adapter_dropout = true,
-        .quantised_inputs = true,
-        .gathered_units = 2,
-        .update_bytes = 2,
-        .loss_bytes = 6,
-        .source = "as litgpt; thunder and Inductor fuse",
-    },
-    {
         .name = "deepspeed",
         .text = "16-bit weights, fp32 copy in the optimizer, buckets of their own, unfused layers, "
                 "fp32 loss",
@@ -120,7 +110,6 @@ const struct nw_memory_policy nw_memory_policies[] = {
         .name = "megatron",
         .text = "16-bit weights, gradients in one fp32 buffer, fused layers, fp32 loss in place",
         .dropout = true,
-        .joined_qkv = true,
         .gradients_stay = true,
         .loss_bytes = 8,
         .source =
@@ -130,7 +119,6 @@ const struct nw_memory_policy nw_memory_policies[] = {
         .name = "nemo",
         .text = "16-bit weights, gradients in one fp32 buffer, fused layers, fused loss",
         .dropout = true,
-        .joined_qkv = true,
         .gradients_stay = true,
         .loss_bytes = 6,
         .source = "as megatron; cross_entropy_loss_fusion",
@@ -140,6 +128,7 @@ const struct nw_memory_policy nw_memory_policies[] = {
         .text = "16-bit weights, gradients in one fp32 buffer, fused kernels, fp32 loss",
         .dropout = true,
         .gradients_stay = true,
+        .stage_outputs = true,
         .loss_bytes = 10,
         .source = "Megatron-LM before 2023: LocalDDP's contiguous buffers, "
                   "--accumulate-allreduce-grads-in-fp32",
@@ -152,8 +141,10 @@ const struct nw_memory_policy nw_memory_policies[] = {
         .gradient_beside = true,
         .bucket_copies = true,
         .update_bytes = 4,
+        .stage_outputs = true,
         .loss_bytes = 10,
-        .source = "Megatron-DeepSpeed; DeepSpeed runtime/zero/stage_1_and_2.py, "
+        .source = "Megatron-DeepSpeed; DeepSpeed runtime/pipe/engine.py (pipe_buffers), "
+                  "runtime/zero/stage_1_and_2.py, "
                   "runtime/bf16_optimizer.py",
     },
     {

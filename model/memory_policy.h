@@ -24,6 +24,7 @@ struct nw_memory_policy {
     double gathered_units; /* fsdp: gathered at a time */
     bool pipeline_keeps;   /* fsdp in a pipeline: gathered weights and unreduced gradients stay from
                               micro-batch to micro-batch */
+    bool stage_outputs;    /* a pipeline stage keeps what it sent for every micro-batch in flight */
     bool frozen_stay;      /* fsdp: gathered frozen weights stay until the backward pass ends */
     bool one_arena; /* memory is taken once or given back: nothing cached beside what is in use */
     /* Activations. */

@@ -471,6 +471,8 @@ def batch(row, job, dp, sequence):
         each = total / dp
         if steps and each / steps >= 1 and (each / steps) % 1 == 0:
             micro = int(each // steps)
+        elif pp > 1 and job.profile.startswith("torchtitan") and each % pp == 0:
+            micro = int(each) // pp  # pipeline_parallel_microbatches: as many as stages
         elif pp > 1:
             micro = 1
         else:

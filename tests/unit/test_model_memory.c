@@ -370,10 +370,9 @@ Test(memory, gated_layers_count_by_operator)
     struct nw_layout layout = layout_of("megatron", "distopt", 8);
     struct nw_memory_task task = task_of(&job, &layout);
 
-    /* Fused: norms, their outputs, query, output; key, value; the joined product of q, k, v that
-     * the value is a view of; gate, up, product. */
-    near(nw_memory_layer(&task, NW_LAYER_PLAIN).whole,
-         2 * tokens * (6 * h + 2 * kv + (h + kv) + 3 * f), "megatron");
+    /* Fused: norms, their outputs, query, output; key, value; gate, up, product. */
+    near(nw_memory_layer(&task, NW_LAYER_PLAIN).whole, 2 * tokens * (6 * h + 2 * kv + 3 * f),
+         "megatron");
     near(nw_memory_logits(&task), tokens * v * 8, "logits in 16 bit");
     layout = layout_of("hf", "fsdp", 8);
     task = task_of(&job, &layout);
