@@ -103,6 +103,7 @@ struct nw_fabric {
     double link_bytes_per_s;   /* what one GPU's link can take in, one way; NAN unknown */
     bool link_is_pcie;         /* GPUs meet over host bridges */
     bool link_is_mesh;         /* each GPU has a part of its links to each other: no switch */
+    int link_domain;           /* GPUs that links join, over nodes too (NVL72); 0: those of a node */
     /* What it can take in while the switch adds up (NVLS); 0 or NAN: it cannot. */
     double switch_bytes_per_s;
     /* What a node's NICs can send together, one way, by their line rate, and how many there are;

@@ -79,11 +79,52 @@ static void add_floor(const struct nw_fabric *fabric, nw_coll_id coll, struct nw
         nw_level_factor(coll, group.rank_count) / nw_level_factor(coll, node.rank_count);
 }
 
-static nw_rc over_nodes(const struct nw_fabric *fabric, nw_coll_id coll, struct nw_group group,
-                        double inter_scale, struct nw_line *line)
+/* Nodes that links join count as one: the group as it lies on such racks, and how many nodes one
+ * has. */
+static struct nw_group on_racks(const struct nw_fabric *fabric, struct nw_group group,
+                                int *nodes_out)
 {
-    struct nw_levels levels;
+    const int per_node = fabric->gpus_per_node > 0 ? fabric->gpus_per_node : 1;
+    const int nodes = fabric->link_domain / per_node > 1 ? fabric->link_domain / per_node : 1;
+    const int span = group.host_span > group.host_count ? group.host_span : nw_group_hosts(group);
+    const int racks = (span + nodes - 1) / nodes;
+    struct nw_group seen = group;
 
+    *nodes_out = nodes;
+    if (nodes == 1 || nw_group_hosts(group) == 1)
+        return group;
+    seen.host_count = racks < group.rank_count ? racks : group.rank_count;
+    seen.sharing = nodes * per_node / nw_group_local(seen);
+    return seen;
+}
+
+static nw_rc by_line_rate(const struct nw_fabric *fabric, nw_coll_id coll, struct nw_group group,
+                          double inter_scale, struct nw_line *line, bool *between_out)
+{
+    struct nw_levels levels = nw_fabric_levels(fabric);
+    int nodes;
+    const struct nw_group seen = on_racks(fabric, group, &nodes);
+
+    line->divide = 1;
+    *between_out = nw_group_hosts(seen) > 1;
+    if (!*between_out && inside_node(fabric, coll, seen, &line->part, &line->how))
+        return NW_OK;
+    if (!isfinite(levels.wire_rate))
+        return nw_fail(NW_ENODEV,
+                       "nothing between nodes was measured; give results of two nodes or more, "
+                       "--inter-node GB/s or --nic-gbps");
+    levels.gpus_per_node *= nodes;
+    levels.nic_count *= nodes;
+    levels.wire_rate *= inter_scale * nodes;
+    nw_legs_of(&levels, coll, seen, &line->part.legs);
+    line->how = NW_COST_DATASHEET | NW_COST_WIRE;
+    return NW_OK;
+}
+
+static nw_rc over_nodes(const struct nw_fabric *fabric, nw_coll_id coll, struct nw_group group,
+                        double inter_scale, struct nw_line *line, bool *between_out)
+{
+    *between_out = true;
     line->divide = inter_scale;
     if (fabric->inter_busbw_bytes_per_s > 0) {
         from_rate(nw_levels_of_datasheet(fabric), coll, group,
@@ -99,16 +140,7 @@ static nw_rc over_nodes(const struct nw_fabric *fabric, nw_coll_id coll, struct 
             add_floor(fabric, coll, group, line);
         return NW_OK;
     }
-    levels = nw_fabric_levels(fabric);
-    if (!isfinite(levels.wire_rate))
-        return nw_fail(NW_ENODEV,
-                       "nothing between nodes was measured; give results of two nodes or more, "
-                       "--inter-node GB/s or --nic-gbps");
-    levels.wire_rate *= inter_scale;
-    line->divide = 1;
-    nw_legs_of(&levels, coll, group, &line->part.legs);
-    line->how = NW_COST_DATASHEET | NW_COST_WIRE;
-    return NW_OK;
+    return by_line_rate(fabric, coll, group, inter_scale, line, between_out);
 }
 
 /* Errors of how the cost was come by, independent of each other. `hop`: of the latency, where it
@@ -170,6 +202,7 @@ nw_rc nw_fabric_prepare(const struct nw_fabric *fabric, const char *collective,
 {
     const struct nw_coll *coll = nw_coll_find(collective);
     struct nw_line line = {.divide = 1, .end = scenario != NULL ? scenario->curve_end : 0};
+    bool between = false;
 
     if (coll == NULL)
         return nw_fail(NW_EUSAGE, "\"%.40s\" is no collective", collective);
@@ -180,7 +213,7 @@ nw_rc nw_fabric_prepare(const struct nw_fabric *fabric, const char *collective,
     }
     if (nw_group_hosts(group) > 1)
         NW_TRY(over_nodes(fabric, coll->id, group, scenario != NULL ? scenario->inter_scale : 1,
-                          &line));
+                          &line, &between));
     else if (!inside_node(fabric, coll->id, group, &line.part, &line.how))
         return nw_fail(NW_ENODEV,
                        "what %d ranks of one node need for %s was not measured; give results with "
@@ -188,7 +221,7 @@ nw_rc nw_fabric_prepare(const struct nw_fabric *fabric, const char *collective,
                        group.rank_count, collective);
     line.least_ns_per_byte = least_by_link(fabric, coll->id, group, line.how);
     line.alpha_ns = alpha_of(&line.part);
-    widen(fabric, coll->id, nw_group_hosts(group) > 1, &line);
+    widen(fabric, coll->id, between, &line);
     *line_out = line;
     return NW_OK;
 }
@@ -333,7 +366,8 @@ nw_rc nw_fabric_cost(const struct nw_fabric *fabric, const char *collective, dou
 bool nw_fabric_knows_inter(const struct nw_fabric *fabric)
 {
     const char *lane = nw_fabric_lane(fabric);
-    bool any = fabric->inter_busbw_bytes_per_s > 0 || fabric->wire_bytes_per_s > 0;
+    bool any = fabric->inter_busbw_bytes_per_s > 0 || fabric->wire_bytes_per_s > 0 ||
+               (fabric->gpus_per_node > 0 && fabric->link_domain > fabric->gpus_per_node);
 
     for (size_t i = 0; !any && lane != NULL && i < fabric->curves->count; i++)
         any = fabric->curves->items[i].host_count > 1 &&

@@ -28,6 +28,12 @@ static double switch_share(const struct nw_gpu *gpu)
     return 0;
 }
 
+/* Racks whose links join the GPUs of all their nodes: GB200 NVL72, GB300 NVL72 (NVIDIA). */
+static int domain_of(const struct nw_gpu *gpu)
+{
+    return strncmp(gpu->name, "GB200", 5) == 0 || strncmp(gpu->name, "GB300", 5) == 0 ? 72 : 0;
+}
+
 /* Boards whose GPUs are joined two by two, without a switch: DGX-1 (V100 SXM2, P100), xGMI, HCCS.
  */
 static bool is_mesh(const struct nw_gpu *gpu)
@@ -60,6 +66,7 @@ nw_rc nw_fabric_take_gpu(struct nw_fabric *fabric, const struct nw_gpu *gpu, con
                        gpu->name);
     fabric->link_is_pcie = pcie || !(asked || joins_all(gpu) || bridged);
     fabric->link_is_mesh = !fabric->link_is_pcie && is_mesh(gpu);
+    fabric->link_domain = fabric->link_is_pcie ? 0 : domain_of(gpu);
     fabric->switch_bytes_per_s =
         fabric->link_is_pcie ? 0 : gpu->nvlink_one_way_bytes_per_s * switch_share(gpu);
     const double rate =

@@ -2,6 +2,7 @@
 #include "model/layout.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "model/model.h"
 
@@ -71,7 +72,8 @@ static struct nw_group group_of(int count, int stride, int per_node)
 
     return (struct nw_group){.rank_count = count,
                              .host_count = (count + here - 1) / here,
-                             .sharing = at_least_one(per_node / here)};
+                             .sharing = at_least_one(per_node / here),
+                             .host_span = (int)((int64_t)(count - 1) * stride / per_node) + 1};
 }
 
 struct nw_group nw_layout_group(const struct nw_layout *layout, nw_group_kind kind)

@@ -54,7 +54,8 @@ int nw_layout_shard_count(const struct nw_layout *layout);
  * run at the same time over one node's NICs. */
 struct nw_group {
     int rank_count, host_count;
-    int sharing; /* 0 counts as 1 */
+    int sharing;   /* 0 counts as 1 */
+    int host_span; /* from the first of its hosts to the last; 0 counts as host_count */
 };
 typedef enum {
     NW_GROUP_TP,

@@ -410,6 +410,26 @@ Test(fabric, says_that_it_was_not_measured)
     cr_expect(nw_fabric_knows_inter(&fabric));
 }
 
+/* GB200 NVL72: 18 nodes of 4 whose GPUs meet over NVLink. */
+Test(fabric, a_rack_of_nodes_that_links_join_is_one_node)
+{
+    struct nw_fabric fabric = datasheet("GB200", 4, 1600, 4);
+    const double bytes = 1 << 30;
+    struct nw_group apart = group(2, 2, 4);
+
+    cr_expect(gt(dbl, busbw(&fabric, "all_gather", bytes, group(64, 16, 0)), 500));
+    cr_expect(eq(uint, cost(&fabric, "all_gather", bytes, 64, 16, 1).how, NW_COST_DATASHEET));
+    near(busbw(&fabric, "all_gather", bytes * 64, group(144, 36, 0)), 0.79 * 900, 0.06,
+         "two racks");
+    apart.host_span = 18; /* the last node of the rack */
+    cr_expect(gt(dbl, busbw(&fabric, "sendrecv", bytes, apart), 500));
+    apart.host_span = 19;
+    near(busbw(&fabric, "sendrecv", bytes, apart), 45, 0.05, "one NIC of 400 Gb/s");
+    fabric.wire_bytes_per_s = NAN;
+    cr_expect(gt(dbl, busbw(&fabric, "all_gather", bytes, group(64, 16, 0)), 500));
+    cr_expect(nw_fabric_knows_inter(&fabric));
+}
+
 Test(fabric, says_what_is_missing)
 {
     const struct nw_fabric fabric = platform_on(NULL, 1, 8).fabric;
