@@ -10,19 +10,21 @@
 
 #define MOST_STAGES 64
 
+/* As the batch is dealt; NAN: it cannot be, or the degrees contradict each other. */
 static double memory_of(const struct nw_model *model, const struct nw_layout *layout)
 {
     const struct nw_fit_state state = {.job = nw_model_job(model, layout), .layout = *layout};
+    const int cut = nw_layout_tp(layout) * nw_layout_pp(layout) * nw_layout_cp(layout);
     struct nw_memory memory;
 
-    if (nw_layout_check(layout, &state.job) != NW_OK) {
+    if (layout->rank_count % cut != 0 ||
+        state.job.global_batch % (uint64_t)(layout->rank_count / cut) != 0)
+        return NAN; /* told apart here: it is asked thousands of times */
+    if (nw_layout_check(layout, &state.job) != NW_OK ||
+        nw_fit_memory(&state, &model->platform, &memory) != NW_OK) {
         nw_clear_error();
         return NAN;
     }
-    nw_assumed assumed = 0;
-
-    nw_memory_of(&state.job, layout, state.job.micro_batch, 1, &model->platform.assumptions,
-                 &memory, &assumed);
     return memory.total_bytes;
 }
 
@@ -132,24 +134,11 @@ static bool any_fits(const struct nw_model *model, int node_count)
            nw_least_memory(model, node_count) <= (double)model->platform.memory_bytes;
 }
 
-/* What a GPU holds never grows with the node count: doubling, then bisection. */
+/* One after the other: most counts cannot be dealt the batch, which is seen at once. */
 int nw_fewest_nodes(const struct nw_model *model)
 {
-    int fits = 1;
-
-    while (fits <= MOST_NODES_LOOKED && !any_fits(model, fits))
-        fits *= 2;
-    if (fits > MOST_NODES_LOOKED)
-        return 0;
-    int too_few = fits / 2;
-
-    while (fits - too_few > 1) {
-        const int middle = too_few + (fits - too_few) / 2;
-
-        if (any_fits(model, middle))
-            fits = middle;
-        else
-            too_few = middle;
-    }
-    return fits;
+    for (int nodes = 1; nodes <= MOST_NODES_LOOKED; nodes++)
+        if (any_fits(model, nodes))
+            return nodes;
+    return 0;
 }

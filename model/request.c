@@ -131,8 +131,6 @@ static nw_rc fill(const struct nw_model_request *request, const struct nw_result
     NW_TRY(nw_request_job(request, model));
     NW_TRY(nw_request_spread(request, model));
     NW_TRY(nw_platform_choose(request, results, model->job.precision, &model->platform));
-    if (request->deadline_ns > 0 && !(request->tokens > 0))
-        return nw_fail(NW_EUSAGE, "--deadline needs --tokens, the length of the training");
     NW_TRY(nw_terms_make(request, results, &model->terms));
     model->curves_borrowed = curves != NULL;
     if (curves != NULL)

@@ -45,9 +45,6 @@ Test(request, contradictions_and_gaps_are_refused_with_what_to_do)
     request.ranks = 12;
     refuses(&request, "nodes of 8 GPUs");
     request.ranks = 0;
-    request.deadline_ns = 1;
-    refuses(&request, "--tokens");
-    request.deadline_ns = 0;
     request.extra_per_node_hour = 1;
     refuses(&request, "--price-per-node-hour");
     request.extra_per_node_hour = 0;
