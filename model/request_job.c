@@ -39,173 +39,80 @@ static bool is(const char *text, const char *word)
 
 /* ---- the model by its numbers -------------------------------------------------------------- */
 
-static bool any_numbers(const struct nw_model_request *request)
+static nw_yes_no yes_no(const char *text)
 {
-    return request->layers > 0 || request->hidden > 0 || request->heads > 0 || request->vocab > 0 ||
-           request->ffn > 0 || request->kv_heads > 0 || request->head_size > 0 ||
-           request->gated != NULL || request->tied != NULL || request->encoder != NULL ||
-           request->experts > 0 || request->experts_per_token > 0 || request->expert_ffn > 0 ||
-           request->parameters > 0 || request->flops_per_sample > 0;
+    return text == NULL ? NW_NOT_GIVEN : is(text, "yes") ? NW_YES : NW_NO;
 }
 
-static nw_rc stated_net(const struct nw_model_request *request, struct nw_transformer *net,
-                        struct nw_defaults *defaults)
+static struct nw_transformer_fields fields_of(const struct nw_model_request *request)
 {
-    if (!(request->parameters > 0 && request->flops_per_sample > 0))
-        return nw_fail(NW_EUSAGE, "--parameters and --flops-per-sample belong together: they "
-                                  "describe a net that is no transformer");
-    if (request->model != NULL || request->hidden > 0 || request->heads > 0)
-        return nw_fail(NW_EUSAGE,
-                       "--parameters describes a net that is no transformer; not with %s",
-                       request->model != NULL ? "--model" : "--hidden or --heads");
-    *net = (struct nw_transformer){.name = "stated",
-                                   .stated_parameters = (uint64_t)request->parameters,
-                                   .flops_per_sample = request->flops_per_sample,
-                                   .activations_per_sample = request->activations_per_sample,
-                                   .layers = request->layers};
-    if (net->layers == 0) {
-        net->layers = 32;
-        nw_default_note(defaults, "layers", "equal units of a net that is no transformer", "32");
+    return (struct nw_transformer_fields){
+        .layers = request->layers,
+        .hidden = request->hidden,
+        .heads = request->heads,
+        .kv_heads = request->kv_heads,
+        .head_size = request->head_size,
+        .ffn = request->ffn,
+        .vocab = request->vocab,
+        .experts = request->experts,
+        .experts_per_token = request->experts_per_token,
+        .expert_ffn = request->expert_ffn,
+        .gated = yes_no(request->gated),
+        .tied = yes_no(request->tied),
+        .encoder = yes_no(request->encoder),
+        .parameters = request->parameters,
+        .flops_per_sample = request->flops_per_sample,
+        .activations_per_sample = request->activations_per_sample,
+    };
+}
+
+/* What nw_transformer_override concluded for a model without a preset. */
+static void note_conclusions(const struct nw_model_request *request,
+                             const struct nw_transformer *net, struct nw_defaults *defaults)
+{
+    if (net->stated_parameters > 0) {
+        if (request->layers == 0)
+            nw_default_note(defaults, "layers", "equal units of a net that is no transformer",
+                            "%llu", (unsigned long long)net->layers);
+        return;
     }
-    return NW_OK;
-}
-
-static nw_rc check_raw(const struct nw_model_request *request)
-{
-    const struct {
-        const char *option;
-        uint64_t value;
-    } needed[] = {{"--layers", request->layers},
-                  {"--hidden", request->hidden},
-                  {"--heads", request->heads},
-                  {"--vocab", request->vocab}};
-
-    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
-        if (needed[i].value == 0)
-            return nw_fail(NW_EUSAGE,
-                           "a model by its numbers needs %s as well; needed: --layers, --hidden, "
-                           "--heads, --vocab (or --model NAME)",
-                           needed[i].option);
-    return NW_OK;
-}
-
-/* What a model without a preset does not say: as GPT-3 (plain) or Llama (gated) have it. */
-static void raw_defaults(const struct nw_model_request *request, struct nw_transformer *net,
-                         struct nw_defaults *defaults)
-{
-    if (request->kv_heads == 0) {
-        net->kv_heads = net->heads;
+    if (request->kv_heads == 0)
         nw_default_note(defaults, "kv-heads", "as many as heads", "%llu",
                         (unsigned long long)net->kv_heads);
-    }
     if (request->gated == NULL)
         nw_default_note(defaults, "gated", "plain MLP", "no");
     if (request->tied == NULL)
-        nw_default_note(defaults, "tied", "an output matrix of its own", "no");
-    if (request->ffn == 0) {
-        net->ffn = net->gated ? (net->hidden * 8 / 3 + 255) / 256 * 256 : 4 * net->hidden;
+        nw_default_note(defaults, "tied",
+                        net->tied ? "the embedding is the output matrix, as in GPT"
+                                  : "an output matrix of its own, as in Llama",
+                        net->tied ? "yes" : "no");
+    if (request->ffn == 0)
         nw_default_note(defaults, "ffn", net->gated ? "8/3 of --hidden" : "4 x --hidden", "%llu",
                         (unsigned long long)net->ffn);
-    }
-}
-
-static nw_rc take_experts(const struct nw_model_request *request, struct nw_transformer *net,
-                          struct nw_defaults *defaults)
-{
-    if (request->experts > 0)
-        net->experts = request->experts;
-    if (request->experts_per_token > 0)
-        net->experts_per_token = request->experts_per_token;
-    if (request->expert_ffn > 0)
-        net->expert_ffn = request->expert_ffn;
-    if (net->experts == 0) {
-        if (request->experts_per_token == 0 && request->expert_ffn == 0)
-            return NW_OK;
-        return nw_fail(NW_EUSAGE, "--experts-per-token and --expert-ffn need --experts");
-    }
-    if (net->experts_per_token == 0)
-        return nw_fail(NW_EUSAGE, "--experts %llu needs --experts-per-token",
-                       (unsigned long long)net->experts);
-    if (net->experts_per_token > net->experts)
-        return nw_fail(NW_EUSAGE,
-                       "--experts-per-token %llu is more than the %llu experts; accepted: 1 to "
-                       "%llu",
-                       (unsigned long long)net->experts_per_token, (unsigned long long)net->experts,
-                       (unsigned long long)net->experts);
-    if (net->expert_ffn == 0) {
-        net->expert_ffn = net->ffn;
+    if (request->experts > 0 && request->expert_ffn == 0)
         nw_default_note(defaults, "expert-ffn", "as --ffn", "%llu",
                         (unsigned long long)net->expert_ffn);
-    }
-    return NW_OK;
-}
-
-/* A preset with other heads, or another width: each head as many key-value heads as before, and the
- * width dealt to the heads. */
-static nw_rc reshape_heads(const struct nw_model_request *request, struct nw_transformer *net)
-{
-    if (request->heads == 0 && request->hidden == 0)
-        return NW_OK;
-    if (request->head_size > 0)
-        return NW_OK;
-    if (net->heads == 0 || net->hidden % net->heads != 0)
-        return nw_fail(NW_EUSAGE,
-                       "--hidden %llu is not divisible by --heads %llu; accepted: a divisor, or "
-                       "give --head-size",
-                       (unsigned long long)net->hidden, (unsigned long long)net->heads);
-    net->head_size = net->hidden / net->heads;
-    return NW_OK;
 }
 
 static nw_rc make_net(const struct nw_model_request *request, struct nw_transformer *net,
                       struct nw_defaults *defaults)
 {
-    const bool raw = request->model == NULL;
+    const struct nw_transformer_fields fields = fields_of(request);
+    const bool numbers = nw_transformer_fields_given(&fields);
 
-    if (raw && !any_numbers(request))
+    if (request->model == NULL && !numbers)
         return nw_fail(NW_EUSAGE,
                        "no model: give --model NAME (nodeworth list models), a Hugging Face "
                        "config.json, or its numbers (--layers --hidden --heads --vocab …)");
-    *net = (struct nw_transformer){.name = "numbers"};
-    if (request->parameters > 0 || request->flops_per_sample > 0)
-        return stated_net(request, net, defaults);
-    if (!raw)
+    *net = (struct nw_transformer){0};
+    if (request->model != NULL)
         NW_TRY(nw_transformer_find(request->model, net));
-    else
-        NW_TRY(check_raw(request));
-    if (!any_numbers(request))
+    if (!numbers)
         return NW_OK;
-    const struct {
-        uint64_t *field, value;
-    } numbers[] = {
-        {&net->layers, request->layers},       {&net->hidden, request->hidden},
-        {&net->heads, request->heads},         {&net->kv_heads, request->kv_heads},
-        {&net->head_size, request->head_size}, {&net->ffn, request->ffn},
-        {&net->vocab, request->vocab},
-    };
-
-    if (request->heads > 0 && request->kv_heads == 0 && net->kv_heads == net->heads)
-        net->kv_heads = request->heads;
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        if (numbers[i].value > 0)
-            *numbers[i].field = numbers[i].value;
-    NW_TRY(reshape_heads(request, net));
-    const struct {
-        bool *field;
-        const char *text;
-    } flags[] = {
-        {&net->gated, request->gated},
-        {&net->tied, request->tied},
-        {&net->encoder, request->encoder},
-    };
-
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
-        if (flags[i].text != NULL)
-            *flags[i].field = is(flags[i].text, "yes");
-    if (raw)
-        raw_defaults(request, net, defaults);
-    NW_TRY(take_experts(request, net, defaults));
-    return nw_transformer_check(net, raw ? "the model by its numbers" : request->model);
+    NW_TRY(nw_transformer_override(net, &fields));
+    if (request->model == NULL)
+        note_conclusions(request, net, defaults);
+    return NW_OK;
 }
 
 /* ---- the rest of the job ------------------------------------------------------------------- */

@@ -136,10 +136,12 @@ struct nw_transformer_fields {
     nw_yes_no gated, tied, encoder;
     double parameters, flops_per_sample, activations_per_sample;
 };
+bool nw_transformer_fields_given(const struct nw_transformer_fields *fields); /* any of them */
 /* Replaces what is given. `net` all zero (layers 0): makes a net of the fields alone, which must
- * then say layers, hidden, heads and vocab (an MLP that is not gated is 4 × hidden wide; biases,
- * LayerNorm and a tied output layer with it, as in GPT-2), or parameters and flops_per_sample. On
- * error `net` is as it was, NW_EUSAGE names the option. */
+ * then say layers, hidden, heads and vocab, or parameters and flops_per_sample. What they leave
+ * open is as in GPT-2 (MLP 4 × hidden wide, biases, LayerNorm, tied output layer), with a gated
+ * MLP as in Llama (8/3 × hidden up to a multiple of 256, none of these). On error `net` is as it
+ * was, NW_EUSAGE names the option. */
 nw_rc nw_transformer_override(struct nw_transformer *net,
                               const struct nw_transformer_fields *fields);
 

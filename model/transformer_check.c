@@ -213,6 +213,17 @@ static const char *shape_option(const struct nw_transformer_fields *fields)
     return fields->encoder != NW_NOT_GIVEN ? "--encoder" : NULL;
 }
 
+static bool stated_option(const struct nw_transformer_fields *fields)
+{
+    return fields->parameters != 0 || fields->flops_per_sample != 0 ||
+           fields->activations_per_sample != 0;
+}
+
+bool nw_transformer_fields_given(const struct nw_transformer_fields *fields)
+{
+    return fields->layers > 0 || shape_option(fields) != NULL || stated_option(fields);
+}
+
 #define STATED_UNITS 32 /* where --layers does not say into how many units a net is cut */
 
 static nw_rc override_stated(struct nw_transformer *net, const struct nw_transformer_fields *fields)
@@ -269,20 +280,18 @@ static nw_rc check_enough(const struct nw_transformer_fields *fields)
                                "--heads and --vocab, or --parameters and --flops-per-sample, or "
                                "--model",
                                numbers[row].option);
-    if (fields->gated == NW_YES && fields->ffn == 0)
-        return nw_fail(NW_EUSAGE, "--gated yes needs --ffn (the width of the MLP); accepted: 1 to "
-                                  "4194304");
     return NW_OK;
 }
 
-/* Llama's conventions with a gated MLP, GPT-2's without one. */
+/* Llama's conventions with a gated MLP (Touvron et al. 2023: 8/3 of the width, up to the next
+ * multiple of 256), GPT-2's without one. */
 static void start_fresh(const struct nw_transformer_fields *fields, struct nw_transformer *net)
 {
     const bool gated = fields->gated == NW_YES;
 
     *net = (struct nw_transformer){
         .name = "custom",
-        .ffn = 4 * fields->hidden,
+        .ffn = gated ? (8 * fields->hidden + 767) / 768 * 256 : 4 * fields->hidden,
         .gated = gated,
         .tied = !gated,
         .qkv_bias = !gated,
@@ -332,8 +341,7 @@ nw_rc nw_transformer_override(struct nw_transformer *net,
     const bool fresh = net->layers == 0;
     struct nw_transformer shape = *net;
 
-    if (fields->parameters != 0 || fields->flops_per_sample != 0 ||
-        fields->activations_per_sample != 0 || (!fresh && net->stated_parameters > 0))
+    if (stated_option(fields) || (!fresh && net->stated_parameters > 0))
         return override_stated(net, fields);
     for (size_t i = 0; i < NUMBER_COUNT; i++)
         if (given(fields, &numbers[i]) != 0)

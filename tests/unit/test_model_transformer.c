@@ -285,6 +285,20 @@ Test(transformer_override, makes_a_net_of_numbers_alone)
     cr_expect(eq(dbl, net.activations_per_sample, 5));
 }
 
+Test(transformer_override, what_is_given_is_known)
+{
+    const struct nw_transformer_fields none = {0},
+                                       some[] = {
+                                           {.layers = 1},     {.expert_ffn = 1},
+                                           {.gated = NW_NO},  {.encoder = NW_YES},
+                                           {.parameters = 1}, {.activations_per_sample = NAN},
+                                       };
+
+    cr_expect(not(nw_transformer_fields_given(&none)));
+    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
+        cr_expect(nw_transformer_fields_given(&some[i]), "%zu", i);
+}
+
 Test(transformer_override, bad_numbers_are_refused_by_their_option)
 {
     static const struct {
@@ -294,7 +308,6 @@ Test(transformer_override, bad_numbers_are_refused_by_their_option)
     } cases[] = {
         {NULL, {.layers = 12}, "needs --hidden"},
         {NULL, {.layers = 12, .hidden = 768, .heads = 12}, "needs --vocab"},
-        {NULL, {.layers = 12, .hidden = 768, .heads = 12, .vocab = 9, .gated = NW_YES}, "--ffn"},
         {NULL, {.layers = 12, .hidden = 768, .heads = 11, .vocab = 9}, "do not divide"},
         {NULL,
          {.layers = 12, .hidden = 768, .heads = 12, .kv_heads = 5, .vocab = 9},
