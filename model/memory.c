@@ -120,6 +120,7 @@ struct nw_memory_task nw_memory_task_of(const struct nw_job *job, const struct n
 /* What is there beside weights and optimizer states at one moment. */
 struct moment {
     double activations, logits, gradients, buffers;
+    double offloaded; /* activations on the CPU */
 };
 
 static double sum_of(const struct moment *moment)
@@ -134,7 +135,7 @@ static double sum_of(const struct moment *moment)
 static const nw_peak_moment peaks[MOMENTS] = {NW_PEAK_FORWARD_END, NW_PEAK_BACKWARD,
                                               NW_PEAK_BACKWARD, NW_PEAK_UPDATE};
 
-static void moments_of(const struct nw_memory_task *task, const struct nw_stage *stage,
+static void moments_of(const struct nw_memory_task *task, const struct nw_stage_share *stage,
                        const struct nw_stage_parameters *own, const struct nw_states *states,
                        struct moment moments_out[MOMENTS])
 {
@@ -156,21 +157,23 @@ static void moments_of(const struct nw_memory_task *task, const struct nw_stage 
     if (task->policy->stage_outputs && !stage->last)
         stored += nw_memory_boundary(task);
     stored *= stage->in_flight;
+    const double away = task->job->offload.activations == NW_OFFLOAD_CPU ? stored : 0;
+
     if (task->job->offload.activations != NW_OFFLOAD_NONE)
         stored = 0;
     if (stage->last)
         stored += nw_memory_last_norm(task);
-    moments_out[0] = (struct moment){stored + logits, logits, held, buffers};
-    moments_out[1] = (struct moment){stored + working, 0, held, buffers};
+    moments_out[0] = (struct moment){stored + logits, logits, held, buffers, away};
+    moments_out[1] = (struct moment){stored + working, 0, held, buffers, away};
     moments_out[2] =
-        (struct moment){first, 0, states->gradients, buffers + frozen_gathered(task, own)};
-    moments_out[3] = (struct moment){0, 0, states->gradients, buffers + states->update};
+        (struct moment){first, 0, states->gradients, buffers + frozen_gathered(task, own), away};
+    moments_out[3] = (struct moment){0, 0, states->gradients, buffers + states->update, away};
 }
 
 static struct nw_memory stage_memory(const struct nw_memory_task *task, int index,
                                      const struct nw_assumptions *assumptions)
 {
-    const struct nw_stage stage = nw_memory_stage(task, index);
+    const struct nw_stage_share stage = nw_memory_stage(task, index);
     const struct nw_stage_parameters own = nw_memory_parameters(task, &stage);
     const struct nw_states states = nw_memory_states(task, &own);
     struct moment moments[MOMENTS];
@@ -189,9 +192,10 @@ static struct nw_memory stage_memory(const struct nw_memory_task *task, int inde
         .logits_bytes = moments[peak].logits,
         .buffers_bytes = moments[peak].buffers,
         .runtime_bytes = nw_memory_runtime(task, assumptions),
-        .host_bytes = states.host,
+        .host_bytes = states.host + moments[peak].offloaded,
         .peak = peaks[peak],
         .stage = index,
+        .policy = task->policy->text,
     };
 
     memory.allocated_bytes = states.weights + states.optimizer + sum_of(&moments[peak]);

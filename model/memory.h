@@ -24,7 +24,8 @@ struct nw_memory { /* bytes of the GPU that needs most */
     double total_bytes;     /* what nvidia-smi shows */
     double host_bytes;      /* of the CPU's memory, per GPU: offloaded parts */
     nw_peak_moment peak;
-    int stage; /* pipeline stage of this GPU */
+    int stage;          /* pipeline stage of this GPU */
+    const char *policy; /* for people: what the framework was taken to keep */
 };
 
 struct nw_assumptions;

@@ -19,13 +19,13 @@ struct nw_memory_task { /* what all parts read */
 struct nw_memory_task nw_memory_task_of(const struct nw_job *job, const struct nw_layout *layout,
                                         uint64_t micro_batch, uint64_t micro_batch_count);
 
-struct nw_stage { /* one pipeline rank */
+struct nw_stage_share { /* one pipeline rank */
     int index;
     bool first, last;
     double layers[NW_LAYER_KINDS];
     double in_flight; /* micro-batches whose activations are kept, of all its layers */
 };
-struct nw_stage nw_memory_stage(const struct nw_memory_task *task, int index);
+struct nw_stage_share nw_memory_stage(const struct nw_memory_task *task, int index);
 
 /* Parameters on one GPU, after tensor, pipeline and expert parallelism, before any strategy. */
 struct nw_stage_parameters {
@@ -37,7 +37,7 @@ struct nw_stage_parameters {
     double layer_unit; /* the largest layer with its experts */
 };
 struct nw_stage_parameters nw_memory_parameters(const struct nw_memory_task *task,
-                                                const struct nw_stage *stage);
+                                                const struct nw_stage_share *stage);
 
 struct nw_states {
     double weights, gradients, optimizer; /* bytes on the GPU */

@@ -34,11 +34,12 @@ double nw_memory_weight_bytes(const struct nw_memory_task *task)
  * min(p - k, m) micro-batches on stage k; interleaved with v chunks a rank runs
  * 2(p - k - 1) + (v - 1)p chunks ahead and one more (Narayanan et al. 2021, section 2.2;
  * Korthikanti et al. 2022, section 4.2.3: 1 + (p - 1)/(pv) of all layers on the first stage). */
-struct nw_stage nw_memory_stage(const struct nw_memory_task *task, int index)
+struct nw_stage_share nw_memory_stage(const struct nw_memory_task *task, int index)
 {
     const double p = task->pp, v = nw_layout_virtual_stages(task->layout);
     const double m = task->micro_batch_count;
-    struct nw_stage stage = {.index = index, .first = index == 0, .last = index == task->pp - 1};
+    struct nw_stage_share stage = {
+        .index = index, .first = index == 0, .last = index == task->pp - 1};
     const double all = (double)task->job->net.layers, mine = ceil(all / p);
 
     for (int kind = 0; kind < NW_LAYER_KINDS; kind++)
@@ -54,7 +55,7 @@ struct nw_stage nw_memory_stage(const struct nw_memory_task *task, int index)
 
 /* Norms and routers are copies on every tensor-parallel rank, all matrices are cut. */
 struct nw_stage_parameters nw_memory_parameters(const struct nw_memory_task *task,
-                                                const struct nw_stage *stage)
+                                                const struct nw_stage_share *stage)
 {
     const struct nw_job *job = task->job;
     struct nw_tensors embedding, head;

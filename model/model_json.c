@@ -62,6 +62,8 @@ static nw_rc set_memory(json_t *step, const struct nw_step *from)
         {"host_bytes", memory->host_bytes}));
     NW_TRY(nw_json_set_text(object, "peak_moment", nw_peak_name(memory->peak)));
     NW_TRY(nw_json_set_int(object, "peak_stage", memory->stage));
+    if (memory->policy != NULL)
+        NW_TRY(nw_json_set_text(object, "policy", memory->policy));
     if (from->fits >= 0)
         NW_TRY(nw_json_set_bool(object, "fits", from->fits == 1));
     return NW_OK;
@@ -180,6 +182,8 @@ static nw_rc set_extras(json_t *object, const struct nw_job *job)
 
     NW_TRY(nw_json_set_text(object, "offload_optimizer", places[job->offload.optimizer]));
     NW_TRY(nw_json_set_text(object, "offload_params", places[job->offload.parameters]));
+    NW_TRY(nw_json_set_text(object, "offload_activations", places[job->offload.activations]));
+    NW_TRY(nw_json_set_text(object, "loss", job->chunked_loss ? "chunked" : "framework"));
     if (job->lora.rank == 0)
         return NW_OK;
     NW_TRY(nw_json_set_u64(object, "lora_rank", job->lora.rank));

@@ -17,6 +17,7 @@ const char *const nw_attention_names[] = {"flash", "materialized", NULL};
 const char *const nw_overlap_names[] = {"typical", "full", "none", NULL};
 const char *const nw_yes_no_names[] = {"yes", "no", NULL};
 const char *const nw_base_names[] = {"same", "nf4", "int8", NULL};
+const char *const nw_loss_names[] = {"framework", "chunked", NULL};
 const char *const nw_offload_names[] = {"none", "cpu", "nvme", NULL};
 const char *const nw_link_names[] = {"auto", "nvlink", "pcie", NULL};
 
@@ -48,6 +49,8 @@ const struct nw_option nw_model_options[] = {
         .choices = nw_recompute_names, .help = "activation checkpointing (none)"),
     ROW("attention", NW_OPTION_CHOICE, "KIND", attention, .choices = nw_attention_names,
         .help = "flash (default) or materialized"),
+    ROW("loss", NW_OPTION_CHOICE, "KIND", loss, .choices = nw_loss_names,
+        .help = "framework (default), or chunked: output layer and loss in pieces"),
     ROW("lora-rank", NW_OPTION_U64, "N", lora_rank, .min = 1, .max = 65536,
         .help = "train adapters of this rank only"),
     ROW("lora-targets", NW_OPTION_TEXT, "LIST", lora_targets,
@@ -58,6 +61,10 @@ const struct nw_option nw_model_options[] = {
         .choices = nw_offload_names, .help = "where the optimizer's state lives and runs (none)"),
     ROW("offload-params", NW_OPTION_CHOICE, "none|cpu|nvme", offload_params,
         .choices = nw_offload_names, .help = "where sharded weights live (none)"),
+    ROW("offload-activations", NW_OPTION_CHOICE, "none|cpu|nvme", offload_activations,
+        .choices = nw_offload_names,
+        .help = "where kept activations wait for the backward pass "
+                "(none)"),
     ROW("tokens", NW_OPTION_COUNT, "COUNT", tokens, .min = 1, .max = 1e18, .unit = "tokens",
         .help = "length of the whole training, e.g. 300B"),
     {.help = "Model by its numbers (in place of a preset's, or without --model):"},

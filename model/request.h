@@ -21,7 +21,8 @@ struct nw_model_request {
     uint64_t lora_rank;
     const char *lora_targets; /* "q,v" */
     const char *base;         /* type of the frozen weights */
-    const char *offload_optimizer, *offload_params;
+    const char *offload_optimizer, *offload_params, *offload_activations;
+    const char *loss;
     double tokens;
     /* the model by its numbers: instead of a preset's, or without one */
     uint64_t layers, hidden, heads, kv_heads, head_size, ffn, vocab;
@@ -69,7 +70,8 @@ extern const char *const nw_gradient_names[],
                                               *const nw_yes_no_names[],
                                                   *const nw_base_names[],
                                                       *const nw_offload_names[],
-                                                          *const nw_link_names[];
+                                                          *const nw_loss_names[],
+                                                              *const nw_link_names[];
 
 /* Rows over struct nw_model_request; embed them in another struct with nw_cli_embed. */
 extern const struct nw_option nw_model_options[]; /* the job and the machine */

@@ -260,8 +260,11 @@ nw_rc nw_request_job(const struct nw_model_request *request, struct nw_model *mo
     NW_TRY(choose_batch(request, model));
     NW_TRY(choose_types(request, model));
     NW_TRY(choose_adapters(request, model));
-    model->job.offload = (struct nw_offload){.optimizer = offload_named(request->offload_optimizer),
-                                             .parameters = offload_named(request->offload_params)};
+    model->job.offload =
+        (struct nw_offload){.optimizer = offload_named(request->offload_optimizer),
+                            .parameters = offload_named(request->offload_params),
+                            .activations = offload_named(request->offload_activations)};
+    model->job.chunked_loss = is(request->loss, "chunked");
     model->job.tokens = request->tokens > 0 ? request->tokens : NAN;
     return NW_OK;
 }

@@ -84,7 +84,7 @@ Test(memory, mixed_precision_adam_takes_16_bytes_per_parameter_before_sharding)
 
         near(states(&memory), 16 * parameters, nw_preset_at(i)->net.name);
         const struct nw_memory_task task = nw_memory_task_of(&job, &layout, 1, 1);
-        const struct nw_stage stage = nw_memory_stage(&task, 0);
+        const struct nw_stage_share stage = nw_memory_stage(&task, 0);
         const struct nw_stage_parameters own = nw_memory_parameters(&task, &stage);
         const struct nw_states torch = nw_memory_states(&task, &own);
 
@@ -138,7 +138,7 @@ Test(memory, the_update_under_zero2_is_what_deepspeed_estimates)
     const double p = 6738415616.0, n = 8;
     struct nw_layout layout = layout_of("deepspeed", "zero2", 8);
     struct nw_memory_task task = task_of(&job, &layout);
-    const struct nw_stage stage = nw_memory_stage(&task, 0);
+    const struct nw_stage_share stage = nw_memory_stage(&task, 0);
     const struct nw_stage_parameters own = nw_memory_parameters(&task, &stage);
     struct nw_states at = nw_memory_states(&task, &own);
 
@@ -253,7 +253,7 @@ Test(memory, pipelines_keep_what_korthikanti_counts)
             layout.parallel.sequence_parallel = selective;
             const struct nw_memory_task task =
                 nw_memory_task_of(&job, &layout, job.micro_batch, 1000);
-            const struct nw_stage stage = nw_memory_stage(&task, 0);
+            const struct nw_stage_share stage = nw_memory_stage(&task, 0);
             const double gib = stage.layers[NW_LAYER_PLAIN] * stage.in_flight *
                                nw_memory_layer(&task, NW_LAYER_PLAIN).stored / 1073741824.0;
 
@@ -291,7 +291,7 @@ Test(memory, stages_hold_the_whole_net)
         const struct nw_memory_task task = task_of(&job, &layout);
 
         for (int k = 0; k < 2; k++) {
-            const struct nw_stage stage = nw_memory_stage(&task, k);
+            const struct nw_stage_share stage = nw_memory_stage(&task, k);
             const struct nw_stage_parameters own = nw_memory_parameters(&task, &stage);
 
             sum += own.layers + own.experts * 4 + own.ends;
@@ -444,7 +444,7 @@ Test(memory, buffers_are_those_of_the_frameworks)
         const struct nw_layout layout =
             layout_of(cases[i].framework, cases[i].strategy, cases[i].ranks);
         const struct nw_memory_task task = task_of(&job, &layout);
-        const struct nw_stage stage = nw_memory_stage(&task, 0);
+        const struct nw_stage_share stage = nw_memory_stage(&task, 0);
         const struct nw_stage_parameters own = nw_memory_parameters(&task, &stage);
 
         near(nw_memory_buffers(&task, &own), cases[i].bytes, cases[i].strategy);
