@@ -84,7 +84,8 @@ static void time_event(struct nw_graph *graph, struct nw_event *event,
     const bool serial = message && event->stream != NW_STREAM_PIPELINE &&
                         timing->overlap[event->stream] == NW_OVERLAP_SERIAL;
     const nw_stream stream = serial ? NW_STREAM_COMPUTE : event->stream;
-    const double ns = duration(event, timing), before = clock->free_ns[stream];
+    const double all = duration(event, timing), before = clock->free_ns[stream];
+    const double ns = serial ? fmax(all - event->idle_ns * timing->compute_scale, 0) : all;
     const struct nw_event *cause = NULL;
     double start = before;
 
@@ -103,13 +104,13 @@ static void time_event(struct nw_graph *graph, struct nw_event *event,
     if (stream == NW_STREAM_COMPUTE && start > before)
         charge(sums, cause, start - before, event->count, event->stage);
     if (message) {
-        const double grouped = event->kind == NW_EVENT_COLLECTIVE ? ns * event->count : 0;
+        const bool grouped = event->kind == NW_EVENT_COLLECTIVE;
 
-        sums->stream_ns[event->stream] += ns * event->count;
-        sums->group_ns[event->group] += grouped;
+        sums->stream_ns[event->stream] += all * event->count;
+        sums->group_ns[event->group] += grouped ? all * event->count : 0;
         if (serial) {
             sums->stream_exposed_ns[event->stream] += ns * event->count;
-            sums->group_exposed_ns[event->group] += grouped;
+            sums->group_exposed_ns[event->group] += grouped ? ns * event->count : 0;
         }
     } else if (event->kind == NW_EVENT_BUBBLE) {
         sums->bubble_ns += ns * event->count;

@@ -58,6 +58,7 @@ struct nw_event {
     const char *collective;
     double bytes; /* of one call, as nccl-tests counts */
     nw_group_kind group;
+    double idle_ns; /* of `ns`: fits where the GPU waits for the CPU's launches anyway */
     double start_ns, end_ns;
 };
 

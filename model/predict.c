@@ -73,14 +73,16 @@ static void set_overlap(const struct nw_profile *profile, const nw_overlap *all,
         timing->overlap[s] = all != NULL ? *all : modes[s];
 }
 
+/* A GPU that waits for the CPU's launches loses nothing meanwhile. */
 static double share_of_hidden(const struct nw_build *build, nw_overlap mode)
 {
     const double asked = build->scenario->overlap_loss;
+    const nw_constant key =
+        mode == NW_OVERLAP_FUSED ? NW_CONSTANT_FUSED_LOSS : NW_CONSTANT_OVERLAP_LOSS;
 
-    if (isfinite(asked))
-        return asked;
-    return constant(build->platform,
-                    mode == NW_OVERLAP_FUSED ? NW_CONSTANT_FUSED_LOSS : NW_CONSTANT_OVERLAP_LOSS);
+    if (mode == NW_OVERLAP_SERIAL)
+        return 0;
+    return isfinite(asked) ? asked : constant(build->platform, key) * (1 - build->idle_share);
 }
 
 /* Messages between pipeline stages go to whoever waits for them; they slow nobody down. */

@@ -33,6 +33,7 @@ typedef enum { NW_UNIT_EMBEDDING, NW_UNIT_PLAIN, NW_UNIT_EXPERTS, NW_UNIT_HEAD }
 struct nw_unit {
     double forward_ns, backward_ns;                     /* backward with what is recomputed */
     double attention_forward_ns, attention_backward_ns; /* of which; what CP's ring hides behind */
+    double idle_share; /* of the computation: the GPU waits for the CPU's launches */
     struct nw_unit_time time;
     double gathered_elements;  /* weights of the data-parallel group, after TP and EP */
     double expert_elements;    /* of which experts, summed over dp × cp / ep ranks */
@@ -74,6 +75,7 @@ struct nw_build {
     double micro_batch, micro_batch_count, tokens; /* of one micro-batch on one rank */
     int stage_count, virtual_stages;
     struct nw_unit units[NW_UNIT_KINDS];
+    double idle_share; /* of the whole computation, as nw_unit.idle_share */
     struct nw_update update;
     struct nw_stage *stages; /* owned */
     struct nw_graph graph;   /* owned */

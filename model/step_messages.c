@@ -1,4 +1,5 @@
 /* Events: computation, messages with their cost, copies; and what is sent in all. */
+#include "model/memory_parts.h"
 #include "model/step_build.h"
 
 #include <math.h>
@@ -120,8 +121,34 @@ int32_t nw_put_copy(struct nw_build *build, int stage, double ns, double count, 
                                                           .group = NW_GROUP_WORLD});
 }
 
+/* Kept activations go to the CPU behind the forward pass and come back before their backward pass;
+ * the copies follow each other on a stream of their own. */
+static void put_activations(struct nw_build *build, int stage, nw_unit_kind kind, int n,
+                            bool backward, double count)
+{
+    const struct nw_memory_task task =
+        nw_memory_task_of(build->job, &build->layout, (uint64_t)build->micro_batch,
+                          (uint64_t)build->micro_batch_count);
+    const bool layer = kind == NW_UNIT_PLAIN || kind == NW_UNIT_EXPERTS;
+    const bool nvme = build->job->offload.activations == NW_OFFLOAD_NVME;
+    const double rate =
+        nvme ? build->platform->nvme_bytes_per_s : build->platform->host_to_device_bytes_per_s;
+
+    if (build->job->offload.activations == NW_OFFLOAD_NONE || !layer || !(rate > 0))
+        return;
+    const double bytes =
+        nw_memory_layer(&task, kind == NW_UNIT_PLAIN ? NW_LAYER_PLAIN : NW_LAYER_EXPERTS).stored;
+    struct nw_stage *at = &build->stages[stage];
+    const int32_t copy =
+        nw_put_copy(build, stage, n * bytes / rate * 1e9, count, backward ? 0 : at->computed);
+
+    if (backward)
+        nw_stage_waits(at, copy);
+}
+
 /* Attention first, where a ring of keys and values hides behind it, then the rest; what else is
- * sent within the layer follows the computation, or runs beside it where the framework can. */
+ * sent within the layer follows the computation, or runs beside it where the framework can; where
+ * the CPU is behind with its launches, it takes the time that the GPU waits for them. */
 void nw_put_units(struct nw_build *build, int stage, nw_unit_kind kind, int unit, int n,
                   bool backward, double count)
 {
@@ -131,8 +158,11 @@ void nw_put_units(struct nw_build *build, int stage, nw_unit_kind kind, int unit
     const nw_event_kind what = backward ? NW_EVENT_BACKWARD : NW_EVENT_FORWARD;
     const int32_t before = at->computed;
     double ns = (backward ? of->backward_ns : of->forward_ns) * n;
+    double idle = of->idle_share * ns;
     int32_t sent[NW_MESSAGES_MAX] = {0};
 
+    if (backward)
+        put_activations(build, stage, kind, n, true, count);
     for (int i = 0; i < NW_MESSAGES_MAX; i++) {
         struct nw_message message = messages[i];
 
@@ -147,6 +177,8 @@ void nw_put_units(struct nw_build *build, int stage, nw_unit_kind kind, int unit
         ns -= attention * n;
     }
     nw_put_compute(build, stage, what, unit, n, ns, count);
+    if (!backward)
+        put_activations(build, stage, kind, n, false, count);
     for (int i = 0; i < NW_MESSAGES_MAX; i++) {
         struct nw_message message = messages[i];
 
@@ -154,6 +186,12 @@ void nw_put_units(struct nw_build *build, int stage, nw_unit_kind kind, int unit
             continue;
         message.times *= n;
         sent[i] = nw_put_message(build, stage, &message, count, before);
+        if (sent[i] == 0)
+            continue;
+        struct nw_event *event = &build->graph.events[sent[i] - 1];
+
+        event->idle_ns = fmin(idle, event->ns);
+        idle -= event->idle_ns;
         nw_stage_waits(at, sent[i]);
     }
 }

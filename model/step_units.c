@@ -159,10 +159,24 @@ static void take_time(const struct nw_build *build, const struct nw_unit_time *t
     unit->time = *time;
     unit->forward_ns = time->forward_ns;
     unit->backward_ns = time->backward_ns + time->recompute_ns;
+    unit->idle_share = ratio(time->launch_ns, unit->forward_ns + unit->backward_ns);
     unit->attention_forward_ns =
         fmin(time->attention_ns / (1 + backward + again), unit->forward_ns);
     unit->attention_backward_ns =
         fmin(time->attention_ns - unit->attention_forward_ns, unit->backward_ns);
+}
+
+static double idle_share(const struct nw_build *build, const struct nw_compute *compute)
+{
+    const double counts[NW_UNIT_KINDS] = {1, compute->layer_count[NW_LAYER_PLAIN],
+                                          compute->layer_count[NW_LAYER_EXPERTS], 1};
+    double idle = 0, all = 0;
+
+    for (int kind = 0; kind < NW_UNIT_KINDS; kind++) {
+        idle += counts[kind] * build->units[kind].time.launch_ns;
+        all += counts[kind] * (build->units[kind].forward_ns + build->units[kind].backward_ns);
+    }
+    return fmin(ratio(idle, all), 1);
 }
 
 void nw_build_units(struct nw_build *build)
@@ -192,6 +206,7 @@ void nw_build_units(struct nw_build *build)
     layer_elements(build, NW_LAYER_PLAIN, &units[NW_UNIT_PLAIN]);
     if (net->experts > 0)
         layer_elements(build, NW_LAYER_EXPERTS, &units[NW_UNIT_EXPERTS]);
+    build->idle_share = idle_share(build, &compute);
     if (net->stated_parameters > 0)
         return;
     for (int kind = NW_UNIT_PLAIN; kind <= NW_UNIT_EXPERTS; kind++) {
