@@ -131,12 +131,9 @@ static bool model(size_t index, struct row *row)
         snprintf(row->about, sizeof row->about, "%s parameters, %.4g GFLOP forward a sample", count,
                  net->flops_per_sample / 1e9);
     else if (net->experts > 0)
-        snprintf(
-            row->about, sizeof row->about,
-            "%s parameters, %s of them for a token (%llu of %llu experts), %llu layers of %llu",
-            count, nw_format_count(active, (double)nw_transformer_active_count(net)),
-            (unsigned long long)net->experts_per_token, (unsigned long long)net->experts,
-            (unsigned long long)net->layers, (unsigned long long)net->hidden);
+        snprintf(row->about, sizeof row->about, "%s parameters, %s a token, %llu layers of %llu",
+                 count, nw_format_count(active, (double)nw_transformer_active_count(net)),
+                 (unsigned long long)net->layers, (unsigned long long)net->hidden);
     else
         snprintf(row->about, sizeof row->about, "%s parameters, %llu layers of %llu", count,
                  (unsigned long long)net->layers, (unsigned long long)net->hidden);
