@@ -105,10 +105,11 @@ static void backward_linear(const struct rates *rates, const struct nw_linear *l
 static double instruction_share(const struct rates *rates)
 {
     const struct nw_gpu *gpu = rates->platform->gpu;
+    const double share = rates->profile->attention_share;
     const bool has_new =
         gpu != NULL && (strcmp(gpu->arch, "hopper") == 0 || strcmp(gpu->arch, "blackwell-dc") == 0);
 
-    return has_new && !rates->profile->attention_units ? 0.63 : 1;
+    return has_new && share < 1 ? 0.63 * share : share;
 }
 
 /* A fused core: its tiles of 128 queries are dealt to the SMs like a product's; heads of 64 feed

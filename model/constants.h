@@ -18,7 +18,7 @@
     X(GEMM_DEPTH, 130, "elements",                                                                 \
       "depth k at which a product loses half: a tile fills its pipeline and writes its result",    \
       "697 measured shapes (A100 PCIe, B200): 100-200 on either GPU alone")                        \
-    X(ATTENTION_SHARE, 0.70, "of sustained products",                                              \
+    X(ATTENTION_SHARE, 0.75, "of sustained products",                                              \
       "what a fused attention core reaches at heads of 128",                                       \
       "88 measured cores (A100 PCIe, B200)")                                                       \
     X(LAUNCH_NS, 10000, "ns", "the CPU's time to launch a kernel from a framework",                \

@@ -29,6 +29,7 @@ const struct nw_profile nw_profiles[] = {
         .memory_passes = 2,
         .launch_share = 4,
         .time_factor = 1,
+        .attention_share = 0.55,
         .source = "DistributedDataParallel bucket_cap_mb = 25, c10d kDefaultFirstBucketBytes; "
                   "FSDP forward_prefetch and BACKWARD_PRE",
     },
@@ -39,6 +40,7 @@ const struct nw_profile nw_profiles[] = {
         .memory_passes = 1.4,
         .launch_share = 1,
         .time_factor = 1,
+        .attention_share = 0.55,
         .source = "as pytorch; Inductor fuses elementwise work",
     },
     {
@@ -50,6 +52,7 @@ const struct nw_profile nw_profiles[] = {
         .memory_passes = 2,
         .launch_share = 5,
         .time_factor = 1,
+        .attention_share = 0.55,
         .source = "accelerate Accelerator.accumulate: no_sync for all micro-batches but the last",
     },
     {
@@ -60,6 +63,7 @@ const struct nw_profile nw_profiles[] = {
         .memory_passes = 2,
         .launch_share = 4,
         .time_factor = 1,
+        .attention_share = 0.55,
         .source = "torchtitan MixedPrecisionPolicy(param bf16, reduce fp32)",
     },
     {
@@ -70,6 +74,7 @@ const struct nw_profile nw_profiles[] = {
         .memory_passes = 1.4,
         .launch_share = 1.5,
         .time_factor = 1,
+        .attention_share = 0.55,
         .source = "as torchtitan; torch.compile of each layer",
     },
     {
@@ -79,6 +84,7 @@ const struct nw_profile nw_profiles[] = {
         .memory_passes = 2,
         .launch_share = 4,
         .time_factor = 1,
+        .attention_share = 0.55,
         .source = "llm-foundry fsdp_config: FULL_SHARD, mixed_precision PURE",
     },
     {
@@ -89,6 +95,7 @@ const struct nw_profile nw_profiles[] = {
         .memory_passes = 2,
         .launch_share = 4,
         .time_factor = 1,
+        .attention_share = 0.55,
         .source = "LitGPT pretrain.py: fabric.no_backward_sync while accumulating",
     },
     {
@@ -101,6 +108,7 @@ const struct nw_profile nw_profiles[] = {
         .memory_passes = 2,
         .launch_share = 4,
         .time_factor = 1,
+        .attention_share = 0.55,
         .source = "DeepSpeed reduce_bucket_size, allgather_bucket_size, stage3_*; overlap_comm "
                   "is off by default below ZeRO-3",
     },
@@ -114,7 +122,7 @@ const struct nw_profile nw_profiles[] = {
         .memory_passes = 1.2,
         .launch_share = 3,
         .time_factor = 1,
-        .attention_units = true,
+        .attention_share = 1,
         .fused_loss = true,
         .source = "Megatron-Core DistributedDataParallelConfig: bucket_size = max(40M, 1M × dp), "
                   "grad_reduce_in_fp32; --overlap-grad-reduce --overlap-param-gather",
@@ -129,7 +137,7 @@ const struct nw_profile nw_profiles[] = {
         .memory_passes = 1.2,
         .launch_share = 3,
         .time_factor = 1,
-        .attention_units = true,
+        .attention_share = 1,
         .fused_loss = true,
         .source = "NeMo recipes: MegatronCommOverlapCallback(tp_comm_overlap=True), "
                   "overlap_grad_reduce, overlap_param_gather",
@@ -144,6 +152,7 @@ const struct nw_profile nw_profiles[] = {
         .memory_passes = 1.4,
         .launch_share = 5,
         .time_factor = 1,
+        .attention_share = 0.55,
         .fused_loss = true,
         .source = "Megatron-LM before 2023: allreduce_gradients of one contiguous buffer",
     },
@@ -157,6 +166,7 @@ const struct nw_profile nw_profiles[] = {
         .memory_passes = 1.4,
         .launch_share = 6,
         .time_factor = 1,
+        .attention_share = 0.55,
         .fused_loss = true,
         .source = "DeepSpeed PipelineEngine: gradients reduced after the last micro-batch",
     },
@@ -170,7 +180,7 @@ const struct nw_profile nw_profiles[] = {
         .memory_passes = 1.6,
         .launch_share = 3,
         .time_factor = 1,
-        .attention_units = true,
+        .attention_share = 1,
         .source = "DeepLearningExamples BERT run_pretraining.py: flat all-reduce while "
                   "accumulating",
     },
@@ -188,7 +198,7 @@ const struct nw_profile nw_profiles[] = {
         .memory_passes = 1.4,
         .launch_share = 0,
         .time_factor = 1,
-        .attention_units = true,
+        .attention_share = 1,
         .source = "XLA latency hiding scheduler; xla_gpu_all_reduce_combine_threshold_bytes = "
                   "30 MiB",
     },
@@ -206,6 +216,7 @@ const struct nw_profile nw_profiles[] = {
         .memory_passes = 1.6,
         .launch_share = 3,
         .time_factor = 1,
+        .attention_share = 0.55,
         .source = "paddle.DataParallel comm_buffer_size = 25, last_comm_buffer_size = 1; sharding "
                   "fuse 256 MB",
     },
@@ -223,6 +234,7 @@ const struct nw_profile nw_profiles[] = {
         .memory_passes = 1.6,
         .launch_share = 3,
         .time_factor = 1,
+        .attention_share = 0.55,
         .source = "InternEvo HybridZeroOptimizer: overlap_sync_grad, overlap_sync_param, "
                   "reduce_bucket_size = 512 MB",
     },
@@ -239,6 +251,7 @@ const struct nw_profile nw_profiles[] = {
         .memory_passes = 2,
         .launch_share = 4,
         .time_factor = 1,
+        .attention_share = 0.55,
         .source = "GeminiPlugin: chunks found by search_range_m, no prefetch by default",
     },
     {
@@ -255,7 +268,7 @@ const struct nw_profile nw_profiles[] = {
         .memory_passes = 1,
         .launch_share = 0.3,
         .time_factor = 1,
-        .attention_units = true,
+        .attention_share = 1,
         .fused_loss = true,
         .source = "llm.c train_gpt2.cu: each layer's gradients reduced on a stream of their own",
     },
@@ -273,7 +286,7 @@ const struct nw_profile nw_profiles[] = {
         .memory_passes = 1.6,
         .launch_share = 0.5,
         .time_factor = 1,
-        .attention_units = true,
+        .attention_share = 1,
         .source = "Horovod HOROVOD_FUSION_THRESHOLD = 64 MB",
     },
 };

@@ -26,12 +26,13 @@ struct nw_profile {
     bool buckets_are_copies;             /* DDP's gradient_as_bucket_view = False */
     bool reduces_last; /* sharded gradients too are reduced after the last micro-batch only */
     nw_overlap gradients, weights, tensor; /* what hides: reductions, gathers, TP all-reduces */
-    double memory_passes; /* bytes of elementwise work over the least possible (fused): 1 … 2 */
-    double launch_share;  /* kernels that the CPU launches for one that the model counts: eager
-                             frameworks reshape, cast and copy; 1: none of that; 0: graphs */
-    bool attention_units; /* its fused attention uses Hopper's own instructions (cuDNN, FA-3) */
-    double time_factor;   /* a step of this software over the roofline: loader, allocator, gaps */
-    bool fused_loss;      /* cross entropy without fp32 logits in memory */
+    double memory_passes;   /* bytes of elementwise work over the least possible (fused): 1 … 2 */
+    double launch_share;    /* kernels that the CPU launches for one that the model counts: eager
+                               frameworks reshape, cast and copy; 1: none of that; 0: graphs */
+    double attention_share; /* rate of its fused attention over the best kernels' (cuDNN, FA-3): 1;
+                               less: written for Ampere's instructions (FlashAttention-1, -2) */
+    double time_factor;     /* a step of this software over the roofline: loader, allocator, gaps */
+    bool fused_loss;        /* cross entropy without fp32 logits in memory */
     const char *source;
 };
 
