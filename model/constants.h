@@ -75,8 +75,8 @@
       "10 published fabrics: InfiniBand, RoCE 0.88-0.98, Slingshot 0.73, TCPX 0.57")               \
     X(LINK_LATENCY_NS, 1.1e3, "ns", "one hop of a small message inside a node",                    \
       "11 published boards: 0.82-1.5 us; NCCL 2.30 tuning.cc: 0.6-1 us")                           \
-    X(WIRE_LATENCY_NS, 20e3, "ns", "one hop of a small message between nodes",                     \
-      "11 published fabrics: InfiniBand 5-10 us, RoCE 17, Slingshot 9-27, EFA 25, TCPX 33")        \
+    X(WIRE_LATENCY_NS, 12e3, "ns", "one hop of a small message between nodes",                     \
+      "11 published fabrics: InfiniBand 5-12 us, RoCE 17, Slingshot 9-27, EFA 25, TCPX 33")        \
     X(DERIVED_ERROR, 0.22, "±", "error of a collective derived from another",                      \
       "published curves, gathers and all-reduces of one node hidden: 90 % within 21 %")            \
     X(PAIRS_ERROR, 0.50, "±", "error of all-to-all and send/recv derived from rings",              \

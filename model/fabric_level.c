@@ -9,15 +9,15 @@
  *
  * Small messages carry flags beside the data (protocol LL): a short hop at less than half the rate.
  * Large ones (Simple) hand over whole chunks: a long hop at the full rate. NCCL 2.30,
- * src/graph/tuning.cc, has for rings and trees: 6.6 us to start and 0.6 us a hop with LL, 8.4
- * and 3.4 with Simple; 25 us for the switch; LL at half the rate. The hops in use are measured
- * ones, the ratios are NCCL's (the published curves agree with either within 3 % of their error).
- */
+ * src/graph/tuning.cc, has 6.6 us to start and 0.6 us a hop over NVLink with LL, 8.4 and 3.4 with
+ * Simple; 14 us a hop between nodes with Simple, 25 for the switch; LL at half the rate. The hops
+ * of LL in use are measured ones; ratios inside a node are NCCL's, those between nodes and LL's
+ * rate those of published curves (10 nodes of H100: 10 us a hop; LL 0.41). */
 #include "model/fabric_level.h"
 
 #include <math.h>
 
-static const double slow_hops = 3.4 / 0.6, slow_start = 8.4 / 6.6;
+static const double slow_links = 3.4 / 0.6, slow_wires = 1.5, slow_start = 8.4 / 6.6;
 static const double small_rate = 0.41; /* published curves */
 static const double switch_ns = 25e3;
 static const double tree_share = 0.92;
@@ -82,10 +82,12 @@ static void add(struct nw_legs *legs, double alpha_ns, double beta_ns_per_byte)
 }
 
 /* Both protocols of one algorithm. */
-static void add_both(struct nw_legs *legs, double hops_ns, double beta_ns_per_byte)
+static void add_both(struct nw_legs *legs, double links_ns, double wires_ns,
+                     double beta_ns_per_byte)
 {
-    add(legs, legs->start_ns + hops_ns, beta_ns_per_byte / small_rate);
-    add(legs, legs->start_ns * slow_start + hops_ns * slow_hops, beta_ns_per_byte);
+    add(legs, legs->start_ns + links_ns + wires_ns, beta_ns_per_byte / small_rate);
+    add(legs, legs->start_ns * slow_start + links_ns * slow_links + wires_ns * slow_wires,
+        beta_ns_per_byte);
 }
 
 /* ns that `bytes` take; a rate that is unknown counts as very fast. */
@@ -106,7 +108,7 @@ static void ring(struct nw_legs *legs, nw_coll_id coll, const struct shape *at)
     const double wires = turns * (at->k - 1);
     const double links = at->l > 1 ? turns * (at->n - 1) - wires : 0;
 
-    add_both(legs, links * at->link_hop_ns + wires * at->wire_hop_ns,
+    add_both(legs, links * at->link_hop_ns, wires * at->wire_hop_ns,
              fmax(over(nw_level_factor(coll, at->n), at->link),
                   over(nw_colls[coll].bus_factor(at->n), at->wire)));
 }
@@ -124,10 +126,9 @@ static double depth(int host_count)
 
 static void tree(struct nw_legs *legs, const struct shape *at)
 {
-    const double hops_ns = 2 * ((at->l - 1) * at->link_hop_ns + depth(at->k) * at->wire_hop_ns);
-
     /* The library holds its trees to 2 bytes per byte, whatever the node count. */
-    add_both(legs, hops_ns, over(2 / tree_share, fmin(at->link, at->wire)));
+    add_both(legs, 2 * (at->l - 1) * at->link_hop_ns, 2 * depth(at->k) * at->wire_hop_ns,
+             over(2 / tree_share, fmin(at->link, at->wire)));
 }
 
 static void in_switch(struct nw_legs *legs, const struct shape *at, double switch_rate)
@@ -135,7 +136,7 @@ static void in_switch(struct nw_legs *legs, const struct shape *at, double switc
     const double inside = over((at->l + 1.0) / at->l, switch_rate);
     const double between = at->k > 1 ? over(tree_bytes(at->k), at->wire) : 0;
 
-    add(legs, switch_ns + slow_hops * 2 * depth(at->k) * at->wire_hop_ns, fmax(inside, between));
+    add(legs, switch_ns + slow_wires * 2 * depth(at->k) * at->wire_hop_ns, fmax(inside, between));
 }
 
 static void pairs(struct nw_legs *legs, nw_coll_id coll, const struct shape *at)
@@ -157,7 +158,8 @@ static void one_hop(struct nw_legs *legs, const struct shape *at)
 {
     const bool away = at->k > 1;
 
-    add_both(legs, away ? at->wire_hop_ns : at->link_hop_ns, over(1, away ? at->wire : at->link));
+    add_both(legs, away ? 0 : at->link_hop_ns, away ? at->wire_hop_ns : 0,
+             over(1, away ? at->wire : at->link));
 }
 
 void nw_legs_of(const struct nw_levels *levels, nw_coll_id coll, struct nw_group group,
