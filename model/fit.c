@@ -95,6 +95,16 @@ static double seconds_per_token(const struct search *search, const struct nw_fit
     return step.tokens_per_s > 0 ? 1 / step.tokens_per_s : NAN;
 }
 
+/* What is offloaded by all GPUs of a node, where its memory is known. */
+static bool host_holds(const struct nw_platform *platform, const struct nw_layout *layout,
+                       const struct nw_memory *memory)
+{
+    const double ranks = ceil((double)layout->rank_count / layout->node_count);
+
+    return platform->host_memory_bytes == 0 ||
+           memory->host_bytes * ranks <= (double)platform->host_memory_bytes;
+}
+
 /* The change as often as it takes to fit; false: it changes nothing or cannot be dealt. */
 static bool try_change(const struct search *search, const struct nw_fit_change *change,
                        const struct nw_fit_state *from, struct nw_fit_item *item)
@@ -114,7 +124,8 @@ static bool try_change(const struct search *search, const struct nw_fit_change *
         item->state = next;
         item->memory = memory;
         item->memory_bytes = memory.total_bytes;
-        item->fits = memory.total_bytes <= search->card_bytes;
+        item->fits = memory.total_bytes <= search->card_bytes &&
+                     host_holds(search->platform, &next.layout, &memory);
         if (item->fits || !change->repeats)
             break;
     }
@@ -150,55 +161,108 @@ static int by_usefulness(const void *left, const void *right)
 
 /* ---- several changes ----------------------------------------------------------------------- */
 
-/* Time lost per byte saved, of a change that saves: what greedy search takes first. */
-static double price_of(const struct nw_fit_item *item, double seconds_before, double seconds)
-{
-    const double lost = isnan(seconds) ? 1 : fmax(seconds / seconds_before - 1, 0);
+struct combination { /* changes in the order that they are applied, each once */
+    const struct nw_fit_change *changes[NW_FIT_MAX];
+    size_t count;
+};
 
-    return (lost + 1e-3) / item->saved_bytes;
+static bool once(const struct search *search, const struct nw_fit_change *change,
+                 const struct nw_fit_state *from, struct nw_fit_item *item)
+{
+    const struct nw_fit_change single = {.apply = change->apply};
+    const bool any = try_change(search, &single, from, item);
+
+    item->change = change;
+    return any;
 }
 
-/* Each change one step at a time, the cheapest for its bytes, until it fits. Another training is
- * no way of running this one. */
+/* The change with the least time lost per byte saved. */
+static bool cheapest(const struct search *search, const struct nw_fit_state *state, double bytes,
+                     double seconds, bool numerics, struct nw_fit_item *best)
+{
+    double best_price = INFINITY;
+
+    for (size_t i = 0; i < nw_fit_change_count; i++) {
+        const struct nw_fit_change *change = &nw_fit_changes[i];
+        struct nw_fit_item item;
+
+        /* Another training is no way of running this one. */
+        if (change->other_training || change->more_gpus || (change->other_numerics && !numerics) ||
+            !once(search, change, state, &item) || item.memory_bytes >= bytes)
+            continue;
+        const double after = seconds_per_token(search, &item.state);
+        const double lost = isnan(after) ? 1 : fmax(after / seconds - 1, 0);
+        const double price = (lost + 1e-3) / (bytes - item.memory_bytes);
+
+        if (price < best_price) {
+            *best = item;
+            best_price = price;
+        }
+    }
+    return best_price < INFINITY;
+}
+
+/* All but one of them; false: it does not fit, or one has nothing to change. */
+static bool fits_without(const struct search *search, const struct nw_fit_state *base,
+                         const struct combination *all, size_t left_out)
+{
+    struct nw_fit_item item = {.state = *base};
+
+    for (size_t i = 0; i < all->count; i++)
+        if (i != left_out && !once(search, all->changes[i], &item.state, &item))
+            return false;
+    return item.fits;
+}
+
+/* What later changes made superfluous; changes of the numerics first, then from the last on, which
+ * cost most. */
+static void prune(const struct search *search, const struct nw_fit_state *base,
+                  struct combination *all)
+{
+    for (int numerics = 1; numerics >= 0; numerics--)
+        for (size_t i = all->count; i-- > 0;) {
+            if ((int)all->changes[i]->other_numerics != numerics ||
+                !fits_without(search, base, all, i))
+                continue;
+            memmove(&all->changes[i], &all->changes[i + 1],
+                    (all->count - i - 1) * sizeof all->changes[0]);
+            all->count--;
+        }
+}
+
+/* Changes one by one until it fits, those of the numerics only when no other is left. */
 static void combine(const struct search *search, const struct nw_fit_state *base, double base_bytes,
                     double base_seconds, struct nw_fit_advice *advice)
 {
-    struct nw_fit_state state = *base;
-    double bytes = base_bytes, seconds = base_seconds;
+    struct combination all = {.count = 0};
+    struct nw_fit_item last = {.state = *base, .memory_bytes = base_bytes};
+    double seconds = base_seconds;
 
-    while (advice->combination_count < NW_FIT_MAX && bytes > search->card_bytes) {
-        struct nw_fit_item best = {0};
-        double best_price = INFINITY, best_seconds = NAN;
+    while (all.count < NW_FIT_MAX && !last.fits) {
+        struct nw_fit_item next;
 
-        for (size_t i = 0; i < nw_fit_change_count; i++) {
-            const struct nw_fit_change *change = &nw_fit_changes[i];
-            const struct nw_fit_change once = {.apply = change->apply};
-            struct nw_fit_item item;
-
-            if (change->other_training || change->more_gpus ||
-                !try_change(search, &once, &state, &item) || item.memory_bytes >= bytes)
-                continue;
-            item.change = change;
-            item.saved_bytes = bytes - item.memory_bytes;
-            const double after = seconds_per_token(search, &item.state);
-            const double price = price_of(&item, seconds, after);
-
-            if (price < best_price) {
-                best = item;
-                best_price = price;
-                best_seconds = after;
-            }
-        }
-        if (best.change == NULL)
+        if (!cheapest(search, &last.state, last.memory_bytes, seconds, false, &next) &&
+            !cheapest(search, &last.state, last.memory_bytes, seconds, true, &next))
             break;
-        state = best.state;
-        bytes = best.memory_bytes;
-        seconds = isnan(best_seconds) ? seconds : best_seconds;
-        best.step_ratio = best.time_ratio = best_seconds / base_seconds;
-        word(&best, best.text, sizeof best.text);
-        advice->combination[advice->combination_count++] = best;
+        const double after = seconds_per_token(search, &next.state);
+
+        seconds = isnan(after) ? seconds : after;
+        all.changes[all.count++] = next.change;
+        last = next;
     }
-    advice->combination_fits = bytes <= search->card_bytes;
+    advice->combination_fits = last.fits;
+    if (last.fits)
+        prune(search, base, &all);
+    last = (struct nw_fit_item){.state = *base, .memory_bytes = base_bytes};
+    for (size_t i = 0; i < all.count; i++) {
+        struct nw_fit_item *item = &advice->combination[i];
+
+        if (!once(search, all.changes[i], &last.state, item))
+            break;
+        weigh(search, last.memory_bytes, base_seconds, base->layout.rank_count, item);
+        last = *item;
+        advice->combination_count++;
+    }
 }
 
 nw_rc nw_fit_advise_for(const struct nw_job *job, const struct nw_platform *platform,

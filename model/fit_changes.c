@@ -91,7 +91,11 @@ static bool shard_more(struct nw_fit_state *state, const struct nw_platform *pla
         return false;
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
         if (is(state, steps[i].from)) {
-            state->layout.strategy = strategy_named(steps[i].to);
+            const bool zero3 = strcmp(steps[i].to, "zero3") == 0;
+            const struct nw_profile *profile = state->layout.profile;
+            const bool deepspeed = profile != NULL && profile->live_elements > 0;
+
+            state->layout.strategy = strategy_named(zero3 && !deepspeed ? "fsdp" : steps[i].to);
             state->layout.parallel.shard_count = 0;
             return true;
         }

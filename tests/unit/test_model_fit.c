@@ -1,0 +1,232 @@
+/* What would make a job fit, and in reverse what still fits. */
+#include "model_support.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+
+#include "model/fit.h"
+
+static const struct nw_profile *profile_named(const char *name)
+{
+    for (size_t i = 0; i < nw_profile_count; i++)
+        if (strcmp(nw_profiles[i].name, name) == 0)
+            return &nw_profiles[i];
+    return NULL;
+}
+
+/* On nodes of eight A100 with 80 GB and 200 Gb/s NICs. */
+static struct nw_model model_of(const char *name, uint64_t sequence, uint64_t micro_batch)
+{
+    struct nw_model_request request = request_for(name);
+    struct nw_model model;
+
+    request.gpu = "A100 SXM4 80GB";
+    request.gpus_per_node = 8;
+    request.sequence = sequence;
+    request.micro_batch = micro_batch;
+    request.global_batch = 512;
+    request.inter_gb_per_s = 20;
+    request.host_gb_per_s = 25;
+    cr_assert(eq(int, nw_model_open(&request, NULL, &model), NW_OK), "%s", nw_last_error()->text);
+    return model;
+}
+
+static struct nw_layout layout_of(const struct nw_model *model, int nodes, const char *strategy,
+                                  const char *framework)
+{
+    struct nw_layout layout = nw_model_layout(model, nodes, strategy_named(strategy));
+
+    layout.profile = profile_named(framework);
+    return layout;
+}
+
+static const struct nw_fit_item *item_named(const struct nw_fit_advice *advice, const char *name)
+{
+    for (size_t i = 0; i < advice->count; i++)
+        if (strcmp(advice->items[i].change->name, name) == 0)
+            return &advice->items[i];
+    return NULL;
+}
+
+static void near(double value, double expected, const char *what)
+{
+    cr_expect(lt(dbl, fabs(value - expected), 1e-9 * fabs(expected)), "%s: %.12g instead of %.12g",
+              what, value, expected);
+}
+
+Test(fit, nothing_is_advised_where_it_fits)
+{
+    struct nw_model model = model_of("llama-2-7b", 4096, 1);
+    const struct nw_layout layout = layout_of(&model, 1, "fsdp", "torchtitan");
+    struct nw_fit_advice advice;
+
+    cr_assert(eq(int, nw_fit_advise(&model, &layout, &advice), NW_OK));
+    cr_expect(advice.fits);
+    cr_expect(zero(sz, advice.count));
+    cr_expect(zero(sz, advice.combination_count));
+    nw_model_close(&model);
+}
+
+/* 7B with replicated states needs 16 bytes each, 108 GB, before anything else: sharding fits at
+ * next to no cost, recomputation does not help. */
+Test(fit, states_too_large_are_cut_not_recomputed)
+{
+    struct nw_model model = model_of("llama-2-7b", 2048, 1);
+    const struct nw_layout layout = layout_of(&model, 1, "ddp", "deepspeed");
+    struct nw_fit_advice advice;
+
+    cr_assert(eq(int, nw_fit_advise(&model, &layout, &advice), NW_OK));
+    cr_assert(not(advice.fits));
+    const struct nw_fit_item *sharded = item_named(&advice, "shard-more");
+
+    cr_assert(ne(ptr, (void *)sharded, NULL));
+    cr_expect(sharded->fits);
+    cr_expect(eq(str, (char *)sharded->state.layout.strategy->name, "zero1"));
+    cr_expect(lt(dbl, sharded->time_ratio, 1.15));
+    const struct nw_fit_item *again = item_named(&advice, "recompute-full");
+
+    cr_expect(again == NULL || !again->fits);
+    cr_expect(zero(sz, advice.combination_count));
+    nw_model_close(&model);
+}
+
+/* Those that fit first, cheapest first; another training last. Each item's figures are what the
+ * model says of its state. */
+Test(fit, changes_come_in_the_order_of_their_time)
+{
+    static const struct {
+        const char *model, *strategy, *framework;
+        uint64_t sequence, micro_batch;
+        int nodes;
+    } cases[] = {{"llama-2-7b", "fsdp", "torchtitan", 4096, 8, 1},
+                 {"llama-2-13b", "zero2", "deepspeed", 4096, 4, 1},
+                 {"llama-2-70b", "fsdp", "hf", 4096, 1, 2},
+                 {"gpt3-13b", "distopt", "megatron", 2048, 4, 2}};
+
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        struct nw_model model = model_of(cases[c].model, cases[c].sequence, cases[c].micro_batch);
+        const struct nw_platform platform = nw_model_platform(&model);
+        const struct nw_layout layout =
+            layout_of(&model, cases[c].nodes, cases[c].strategy, cases[c].framework);
+        struct nw_fit_advice advice;
+        bool any = false;
+
+        cr_assert(eq(int, nw_fit_advise(&model, &layout, &advice), NW_OK));
+        cr_assert(not(advice.fits), "%s", cases[c].model);
+        cr_assert(gt(sz, advice.count, 3));
+        for (size_t i = 0; i < advice.count; i++) {
+            const struct nw_fit_item *item = &advice.items[i];
+            struct nw_memory memory;
+            struct nw_step step;
+
+            cr_expect(lt(dbl, item->memory_bytes, advice.memory_bytes), "%s", item->text);
+            cr_assert(eq(int, nw_fit_memory(&item->state, &platform, &memory), NW_OK));
+            near(memory.total_bytes, item->memory_bytes, item->text);
+            cr_expect(eq(int, item->fits, memory.total_bytes <= advice.card_bytes));
+            cr_assert(eq(int,
+                         nw_predict(&item->state.job, &platform, &item->state.layout,
+                                    &model.scenario, &step),
+                         NW_OK),
+                      "%s: %s", item->text, nw_last_error()->text);
+            near(step.memory.total_bytes, item->memory_bytes, item->text);
+            any = any || (item->fits && !item->change->other_training && !item->change->more_gpus);
+            if (i == 0)
+                continue;
+            const struct nw_fit_item *before = &advice.items[i - 1];
+
+            cr_expect(ge(int, before->fits, item->fits), "%s", item->text);
+            if (item->fits && before->change->other_training == item->change->other_training)
+                cr_expect(le(dbl, before->time_ratio, item->time_ratio), "%s", item->text);
+            if (item->fits)
+                cr_expect(le(int, before->change->other_training, item->change->other_training));
+        }
+        cr_expect(any || advice.combination_count > 0, "%s", cases[c].model);
+        nw_model_close(&model);
+    }
+}
+
+/* 70B on one node of eight: 16 × 70 / 8 = 140 GB each even when all is cut. */
+Test(fit, several_changes_where_none_is_enough)
+{
+    struct nw_model model = model_of("llama-2-70b", 4096, 2);
+    const struct nw_layout layout = layout_of(&model, 1, "fsdp", "hf");
+    struct nw_fit_advice advice;
+    double before;
+
+    cr_assert(eq(int, nw_fit_advise(&model, &layout, &advice), NW_OK));
+    cr_assert(gt(sz, advice.combination_count, 1));
+    cr_expect(advice.combination_fits);
+    before = advice.memory_bytes;
+    for (size_t i = 0; i < advice.combination_count; i++) {
+        const struct nw_fit_item *item = &advice.combination[i];
+
+        cr_expect(lt(dbl, item->memory_bytes, before));
+        near(item->saved_bytes, before - item->memory_bytes, item->text);
+        cr_expect(not(item->change->other_training));
+        before = item->memory_bytes;
+    }
+    cr_expect(le(dbl, before, advice.card_bytes));
+    /* The node's memory has to hold what the CPU takes. */
+    model.platform.host_memory_bytes = 64ull << 30;
+    cr_assert(eq(int, nw_fit_advise(&model, &layout, &advice), NW_OK));
+    const struct nw_fit_item *offload = item_named(&advice, "offload-params");
+
+    cr_expect(offload == NULL || !offload->fits);
+    nw_model_close(&model);
+}
+
+Test(fit, a_card_of_unknown_size_is_no_reason)
+{
+    struct nw_model model = model_of("llama-2-7b", 4096, 8);
+    const struct nw_layout layout = layout_of(&model, 1, "ddp", "pytorch");
+    struct nw_fit_advice advice;
+
+    model.platform.memory_bytes = 0;
+    cr_assert(eq(int, nw_fit_advise(&model, &layout, &advice), NW_OK));
+    cr_expect(zero(sz, advice.count));
+    const struct nw_platform platform = nw_model_platform(&model);
+
+    cr_expect(zero(u64, nw_fit_largest_micro_batch(&model.job, &platform, &layout)));
+    nw_model_close(&model);
+}
+
+/* One more does not fit; more memory never holds less. */
+Test(fit, the_largest_are_the_largest)
+{
+    struct nw_model model = model_of("llama-2-7b", 2048, 1);
+    struct nw_platform platform = nw_model_platform(&model);
+    struct nw_job job = model.job;
+    uint64_t batch_before = 0, sequence_before = 0;
+
+    job.global_batch = 1 << 20;
+    for (double gib = 10; gib < 200; gib += 17) {
+        const struct nw_layout layout = layout_of(&model, 1, "fsdp", "torchtitan");
+
+        platform.memory_bytes = (uint64_t)(gib * 1073741824.0);
+        const uint64_t micro_batch = nw_fit_largest_micro_batch(&job, &platform, &layout);
+        const uint64_t sequence = nw_fit_largest_sequence(&job, &platform, &layout);
+
+        cr_expect(ge(u64, micro_batch, batch_before));
+        cr_expect(ge(u64, sequence, sequence_before));
+        for (uint64_t more = 0; more < 2; more++) {
+            struct nw_memory memory;
+            nw_assumed assumed = 0;
+            struct nw_job longer = job;
+
+            if (micro_batch + more > 0) {
+                nw_memory_of(&job, &layout, micro_batch + more, 2, &platform.assumptions, &memory,
+                             &assumed);
+                cr_expect(eq(int, memory.total_bytes <= (double)platform.memory_bytes, more == 0));
+            }
+            longer.sequence = sequence + 128 * more;
+            if (longer.sequence > 0) {
+                nw_memory_of(&longer, &layout, 1, 2, &platform.assumptions, &memory, &assumed);
+                cr_expect(eq(int, memory.total_bytes <= (double)platform.memory_bytes, more == 0));
+            }
+        }
+        batch_before = micro_batch;
+        sequence_before = sequence;
+    }
+    cr_expect(gt(u64, batch_before, 8));
+    nw_model_close(&model);
+}
