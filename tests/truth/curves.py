@@ -2,13 +2,15 @@
 """Published curves against the model's cost of a collective: hides a part of what was measured,
 asks for it (fabric_probe), prints the errors of each kind.
 
-    tests/truth/curves.py [--curves FILE] [--probe PROGRAM] [--residuals FILE] [--table]
+    tests/truth/curves.py [--curves FILE] [--probe PROGRAM] [--residuals FILE]
 
 Kinds: sizes (every second size hidden), ranks (another rank count of the same node), nodes (more
 nodes than any that was given; at least two node counts are known of the platform), between (a node
-count between two that were given), gathers (all_gather, reduce_scatter from all_reduce), reduce
-(all_reduce from the two), others (all-to-all from the rest), specification (nothing measured at
-all: GPU, links, line rate of the NICs; curve_platforms.csv says which).
+count between two that were given), locals (another count of ranks per node, of as many nodes),
+gathers (all_gather, reduce_scatter from all_reduce), reduce (all_reduce from the two), others
+(all-to-all from the rest), specification (nothing measured at all: GPU, links, line rate of the
+NICs, which curve_platforms.csv says), held out (the same with the shares and hops fitted anew on
+all other platforms).
 """
 import argparse
 import collections
@@ -155,10 +157,9 @@ class Residual:
         return abs(self.predicted / self.measured - 1)
 
 
-def residuals(curves, table, probe):
-    items = list(experiments(curves, table))
+def read_off(items, replies):
     found, unknown = [], collections.Counter()
-    for (kind, curve, points, _), reply in zip(items, run(probe, items)):
+    for (kind, curve, points, _), reply in zip(items, replies):
         if reply.get("error") or "error" in reply["answers"][0]:
             unknown[kind] += len(points)
             continue
@@ -167,13 +168,61 @@ def residuals(curves, table, probe):
     return found, unknown
 
 
+def residuals(curves, table, probe, quick=False):
+    items = list(experiments(curves, table))
+    found, unknown = read_off(items, run(probe, items))
+    if not quick:
+        found += held_out([item for item in items if item[0] == "specification"], probe)
+    return found, unknown
+
+
+# ---- specification with the constants of all other platforms ---------------------------------------
+
+GRID = {"LINK_SHARE": (.70, .73, .76, .79, .82, .85), "PCIE_SHARE": (.26, .30, .34, .38, .42, .46),
+        "WIRE_SHARE": (.80, .84, .87, .90, .93, .96), "LINK_LATENCY_NS": (700, 900, 1100, 1300, 1500),
+        "WIRE_LATENCY_NS": (6e3, 9e3, 12e3, 16e3, 20e3, 25e3)}
+
+
+def loss_by_platform(items, replies):
+    """Sum over a platform's curves of the mean error, a factor of e at most a point."""
+    losses = collections.Counter()
+    for (_, curve, points, _), reply in zip(items, replies):
+        answer = (reply.get("answers") or [{}])[0]
+        if "time_ns" in answer:
+            losses[family(curve)] += sum(min(abs(math.log(t / m)), 1)
+                                         for (_, m), t in zip(points, answer["time_ns"])) / len(points)
+    return losses
+
+
+def family(curve):
+    """What is held out together: the platform's text without its variant."""
+    return curve.platform.split("; env variant")[0]
+
+
+def held_out(items, probe):
+    tried = {}
+    for key, values in GRID.items():
+        for value in values:
+            asked = [(k, c, p, dict(r, assume=[f"{key}={value}"])) for k, c, p, r in items]
+            tried[key, value] = loss_by_platform(asked, run(probe, asked))
+    found = []
+    for name in sorted({family(c) for _, c, _, _ in items}):
+        chosen = []
+        for key, values in GRID.items():
+            best = min(values, key=lambda v: sum(x for n, x in tried[key, v].items() if n != name))
+            chosen.append(f"{key}={best}")
+        own = [("held out", c, p, dict(r, assume=chosen)) for _, c, p, r in items if family(c) == name]
+        found += read_off(own, run(probe, own))[0]
+    return found
+
+
 def quantile(values, share):
     values = sorted(values)
     return values[min(len(values) - 1, int(share * len(values)))] if values else math.nan
 
 
 KINDS = ("sizes", "ranks", "nodes", "between", "locals", "gathers", "reduce", "others",
-         "specification")
+         "specification", "held out")
 BANDS = (("all sizes", 0, math.inf), ("< 1 MiB", 0, 2**20), ("1-64 MiB", 2**20, 2**26 + 1),
          ("> 64 MiB", 2**26 + 1, math.inf))
 
@@ -195,18 +244,46 @@ def table_of(found):
                f"| {kind} | 0 | 0 |")
 
 
+def summary(found, unknown):
+    """One line a claim, for ci/validate."""
+    groups = (("measured, other sizes", ("sizes",)), ("other ranks or nodes", ("ranks", "nodes", "between", "locals")),
+              ("other collectives", ("gathers", "reduce", "others")), ("specifications", ("held out",)))
+    for title, kinds in groups:
+        errors = [r.error for r in found if r.kind in kinds]
+        large = [r.error for r in found if r.kind in kinds and r.bytes >= 2**20]
+        if errors:
+            yield (f"total curves, {title}: median {100 * quantile(errors, .5):.1f} %, p90 "
+                   f"{100 * quantile(errors, .9):.1f} %, {len(errors)} points; from 1 MiB on median "
+                   f"{100 * quantile(large, .5):.1f} %, p90 {100 * quantile(large, .9):.1f} %, {len(large)} points; in interval "
+                   f"{100 * sum(r.inside for r in found if r.kind in kinds) / len(errors):.0f} %")
+    if unknown:
+        yield "not answered: " + ", ".join(f"{n} points of {k}" for k, n in unknown.items())
+
+
+def lines(path, probe=None, quick=False):
+    """Markdown for ci/validate: the table, then one line a claim."""
+    found, unknown = residuals(read(path), machines(), probe or find_probe(), quick)
+    return list(table_of(found)) + [""] + list(summary(found, unknown))
+
+
+def find_probe():
+    root = os.path.dirname(os.path.dirname(HERE))
+    for path in (os.environ.get("NW_FABRIC_PROBE"), os.path.join(root, "build", "tests", "fabric_probe")):
+        if path and os.access(path, os.X_OK):
+            return path
+    raise SystemExit("tests/truth/curves.py: no build/tests/fabric_probe; build it first")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--curves", default=os.path.join(HERE, "published", "busbw_curves.csv"))
-    parser.add_argument("--probe", default=os.path.join(HERE, "..", "..", "build", "tests",
-                                                        "fabric_probe"))
+    parser.add_argument("--curves", default=os.path.join(HERE, "published", "busbw_curves.csv"), help="source, platform, gpus, nodes, collective, size_bytes, time_us (CSV)")
+    parser.add_argument("--probe", help="fabric_probe, a program of the build")
+    parser.add_argument("--quick", action="store_true", help="no refit")
     parser.add_argument("--residuals", help="every point into this CSV file")
     args = parser.parse_args()
-    found, unknown = residuals(read(args.curves), machines(), args.probe)
-    for line in table_of(found):
+    found, unknown = residuals(read(args.curves), machines(), args.probe or find_probe(), args.quick)
+    for line in [*table_of(found), "", *summary(found, unknown)]:
         print(line)
-    if unknown:
-        print("not answered:", ", ".join(f"{n} points of {k}" for k, n in unknown.items()))
     if args.residuals:
         with open(args.residuals, "w", newline="") as stream:
             writer = csv.writer(stream)
