@@ -105,11 +105,10 @@ static void backward_linear(const struct rates *rates, const struct nw_linear *l
 static double instruction_share(const struct rates *rates)
 {
     const struct nw_gpu *gpu = rates->platform->gpu;
-    const double share = rates->profile->attention_share;
     const bool has_new =
         gpu != NULL && (strcmp(gpu->arch, "hopper") == 0 || strcmp(gpu->arch, "blackwell-dc") == 0);
 
-    return has_new && share < 1 ? 0.63 * share : share;
+    return has_new && rates->profile->attention_share < 1 ? 0.63 : 1;
 }
 
 /* A fused core: its tiles of 128 queries are dealt to the SMs like a product's; heads of 64 feed
@@ -120,12 +119,15 @@ static double core_ns(const struct rates *rates, const struct nw_attention_core 
         .batch = core->batch, .m = core->rows, .n = 128, .k = 1e9 /* depth costs nothing */};
     const double size = (core->query_size + core->value_size) / 2;
     const double share = constant(rates->platform, NW_CONSTANT_ATTENTION_SHARE) * size /
-                         (size + 32) * (160.0 / 128) * instruction_share(rates) *
+                         (size + 32) * (160.0 / 128) * rates->profile->attention_share *
                          fmin(nw_shape_share(rates->platform, &tiles) / 0.92, 1);
 
-    return core->batch > 0
-               ? flops / (nw_sustained_flops(rates->platform, rates->wide_units) * share) * 1e9
-               : 0;
+    return core->batch > 0 ? flops /
+                                 (nw_instruction_flops(rates->platform, rates->wide_units,
+                                                       instruction_share(rates)) *
+                                  share) *
+                                 1e9
+                           : 0;
 }
 
 static struct pass forward_pass(const struct rates *rates, const struct nw_operators *operators)

@@ -74,7 +74,8 @@ static double power_share(const struct nw_gpu *gpu)
 
 /* Sustained rate from the catalogue: what the largest products were seen to reach, scaled between
  * units by their peaks. */
-static double catalogue_flops(const struct nw_platform *platform, nw_units_kind units)
+static double catalogue_flops(const struct nw_platform *platform, nw_units_kind units,
+                              double instruction_share)
 {
     const struct nw_gpu *gpu = platform->gpu;
     const double peak = gpu != NULL ? peak_of(gpu, units) : 0;
@@ -82,7 +83,8 @@ static double catalogue_flops(const struct nw_platform *platform, nw_units_kind 
 
     if (!(peak > 0))
         return NAN;
-    const double share = constant(platform, NW_CONSTANT_GEMM_SHARE) * power_share(gpu);
+    const double share =
+        constant(platform, NW_CONSTANT_GEMM_SHARE) * fmin(power_share(gpu), instruction_share);
 
     if (units == NW_UNITS_FP8 && gpu->matmul_fp8_flops > 0)
         return gpu->matmul_fp8_flops * share;
@@ -91,18 +93,24 @@ static double catalogue_flops(const struct nw_platform *platform, nw_units_kind 
     return peak * UNKNOWN_BEST * share;
 }
 
-double nw_sustained_flops(const struct nw_platform *platform, nw_units_kind units)
+double nw_instruction_flops(const struct nw_platform *platform, nw_units_kind units,
+                            double instruction_share)
 {
-    const double known = catalogue_flops(platform, units);
+    const double known = catalogue_flops(platform, units, instruction_share);
 
     if (platform->rate.source != NW_RATE_GEMM)
         return known;
-    /* Measured in the job's own type; other units in the ratio of the catalogue. */
-    const double own = catalogue_flops(platform, platform->units);
+    /* Measured in the job's own type; other units and kernels in the ratio of the catalogue. */
+    const double own = catalogue_flops(platform, platform->units, 1);
 
-    if (units == platform->units || !isfinite(known) || !isfinite(own))
-        return platform->rate.base_flops_per_s;
+    if (!isfinite(known) || !isfinite(own))
+        return platform->rate.base_flops_per_s * instruction_share;
     return platform->rate.base_flops_per_s * known / own;
+}
+
+double nw_sustained_flops(const struct nw_platform *platform, nw_units_kind units)
+{
+    return nw_instruction_flops(platform, units, 1);
 }
 
 double nw_traffic_ns(const struct nw_platform *platform, double bytes)

@@ -23,6 +23,10 @@ static inline double nw_product_flops(const struct nw_product *product)
 /* What the largest products reach on these matrix units, FLOP/s: measured, else the catalogue's;
  * NAN: unknown. */
 double nw_sustained_flops(const struct nw_platform *platform, nw_units_kind units);
+/* The same for kernels that reach `instruction_share` of the units' rate: the power limit binds
+ * those less. */
+double nw_instruction_flops(const struct nw_platform *platform, nw_units_kind units,
+                            double instruction_share);
 /* Share of it that a product reaches by its shape alone: whole tiles on all SMs, depth. 0 … 1. */
 double nw_shape_share(const struct nw_platform *platform, const struct nw_product *product);
 /* NAN where the rate is unknown. */

@@ -86,10 +86,10 @@ static void add_adapter(struct nw_operators *operators, const struct nw_job *job
         &(struct nw_linear){.batch = 1, .rows = rows, .in = in, .out = rank, .weights = true});
     add(operators,
         &(struct nw_linear){.batch = 1, .rows = rows, .in = rank, .out = out, .weights = true});
-    operators->forward_bytes += e * rows * (2 * in + 3 * out); /* dropout of the input, the sum */
-    operators->backward_bytes += e * rows * (3 * in + out);
-    operators->forward_kernels += 3;
-    operators->backward_kernels += 4;
+    operators->forward_bytes += 3 * e * rows * out; /* the sum; backward of the input's gradients */
+    operators->backward_bytes += 3 * e * rows * in;
+    operators->forward_kernels += 1;
+    operators->backward_kernels += 1;
 }
 
 static void add_norm(struct nw_operators *operators, double elements, double e)
@@ -289,37 +289,37 @@ static void add_experts(struct nw_operators *operators, const struct nw_job *job
 
 /* ---- what moves once in every pass --------------------------------------------------------- */
 
-static double weight_elements(const struct nw_operators *operators, bool frozen_only)
+static double frozen_elements(const struct nw_operators *operators)
 {
     double sum = 0;
 
     for (size_t i = 0; i < operators->linear_count; i++) {
         const struct nw_linear *linear = &operators->linears[i];
 
-        if (linear->weights && linear->narrow && (linear->frozen || !frozen_only))
-            sum += linear->batch * linear->in * linear->out;
+        sum += linear->weights && linear->narrow && linear->frozen
+                   ? linear->batch * linear->in * linear->out
+                   : 0;
     }
     return sum;
 }
 
-/* fp8: inputs and weights are read, written once as they are and once transposed (Transformer
- * Engine); the weights' casts are kept over a step's micro-batches by no framework's default.
- * QLoRA (Dettmers et al. 2023, section 3): the base is widened before each product. */
+/* fp8: each product's input or gradient is cast and transposed, read twice in a byte each way or
+ * once in 16 bit (Transformer Engine: norm and activation write their output cast, gradients are
+ * cast and transposed), 4 bytes an element; weights are cast in the first micro-batch only. QLoRA
+ * (Dettmers et al. 2023, section 3): the base is widened before each product. */
 static void add_passes(struct nw_operators *operators, const struct nw_job *job, double e)
 {
     const double base = job->lora.base_bytes;
 
     if (job->precision->units == NW_UNITS_FP8) {
-        double activations = 0;
-
         for (size_t i = 0; i < operators->linear_count; i++)
             if (operators->linears[i].narrow)
-                activations += operators->linears[i].batch * operators->linears[i].rows *
-                               (operators->linears[i].in + operators->linears[i].out) / 2;
-        operators->pass_bytes += (e + 2) * (activations + weight_elements(operators, false) / 2);
+                operators->pass_bytes += 2 * operators->linears[i].batch *
+                                         operators->linears[i].rows *
+                                         (operators->linears[i].in + operators->linears[i].out);
     }
     if (is_adapted(job) && base > 0 && base < e)
-        operators->pass_bytes += (base + e) * weight_elements(operators, true);
+        operators->pass_bytes += (base + e) * frozen_elements(operators);
 }
 
 /* ---- units --------------------------------------------------------------------------------- */
