@@ -23,12 +23,12 @@
       "88 measured cores (A100 PCIe, B200)")                                                       \
     X(LAUNCH_NS, 10000, "ns", "the CPU's time to launch a kernel from a framework",                \
       "published small models")                                                                    \
-    X(RUNTIME_BYTES, 2.0 * 1024 * 1024 * 1024, "bytes",                                            \
+    X(RUNTIME_BYTES, 2.5 * 1024 * 1024 * 1024, "bytes",                                            \
       "memory of the CUDA context and the framework's libraries, per GPU, without NCCL's buffers", \
-      "103 published rows that read nvidia-smi, held out by source: 1.5-3.5 GiB")                  \
-    X(ALLOCATOR_SHARE, 0.10, "of allocated",                                                       \
+      "133 published rows that read nvidia-smi; without any one source: 2.25-2.5 GiB")             \
+    X(ALLOCATOR_SHARE, 0.11, "of allocated",                                                       \
       "what the framework's allocator holds beside what is in use: caches, holes",                 \
-      "123 published rows of reserved memory or nvidia-smi, held out by source: 0.02-0.12")        \
+      "153 published rows of reserved memory or nvidia-smi; without any one source: 0.11")         \
     X(EFFICIENCY_AMPERE, 0.52, "of peak", "executed FLOP/s of a training step, A100 class",        \
       "median of 12 published sources (344 rows)")                                                 \
     X(EFFICIENCY_HOPPER, 0.40, "of peak", "executed FLOP/s of a training step, H100 class",        \

@@ -547,7 +547,7 @@ def measured(row, job, sequence, total, gpus, peak_flops):
     elif job.metric == "peak_mem_gib":
         job.memory_gib = value
         notes, framework = row["notes"].lower(), row["framework"].lower()
-        if re.search(r"max_memory_allocated|memory_allocated", notes) or re.search(r"lit-?gpt|lightning fabric", framework):
+        if re.search(r"max_memory_allocated|memory_allocated|\ballocated\b", notes) or re.search(r"lit-?gpt|lightning fabric", framework):
             job.memory_kind = "allocated"
         elif re.search(r"reserved", notes) or "torchtitan" in framework or "torchtune" in framework:
             job.memory_kind = "reserved"
