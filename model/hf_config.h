@@ -56,6 +56,7 @@ nw_rc nw_hf_derive_mpt(const json_t *root, const char *what, struct nw_hf_shape 
 nw_rc nw_hf_derive_falcon(const json_t *root, const char *what, struct nw_hf_shape *shape);
 nw_rc nw_hf_derive_qwen(const json_t *root, const char *what, struct nw_hf_shape *shape);
 nw_rc nw_hf_derive_qwen_moe(const json_t *root, const char *what, struct nw_hf_shape *shape);
+nw_rc nw_hf_derive_llama4(const json_t *root, const char *what, struct nw_hf_shape *shape);
 nw_rc nw_hf_derive_experts_as_wide(const json_t *root, const char *what, struct nw_hf_shape *shape);
 nw_rc nw_hf_derive_deepseek(const json_t *root, const char *what, struct nw_hf_shape *shape);
 nw_rc nw_hf_derive_chatglm(const json_t *root, const char *what, struct nw_hf_shape *shape);

@@ -158,6 +158,13 @@ nw_rc nw_hf_derive_qwen_moe(const json_t *root, const char *what, struct nw_hf_s
     return NW_OK;
 }
 
+/* modeling_llama4.py: beside its experts a token passes one more of their width. */
+nw_rc nw_hf_derive_llama4(const json_t *root, const char *what, struct nw_hf_shape *shape)
+{
+    shape->net.shared_ffn = shape->net.expert_ffn;
+    return nw_hf_derive_qwen_moe(root, what, shape);
+}
+
 /* Every layer has experts, each as wide as intermediate_size says. */
 nw_rc nw_hf_derive_experts_as_wide(const json_t *root, const char *what, struct nw_hf_shape *shape)
 {
@@ -166,8 +173,8 @@ nw_rc nw_hf_derive_experts_as_wide(const json_t *root, const char *what, struct 
     return NW_OK;
 }
 
-/* modeling_deepseek_v2.py: experts from the first_k_dense_replace-th layer on, every
- * moe_layer_freq-th; the shared experts are one MLP. */
+/* modeling_deepseek_v2.py, modeling_glm4_moe.py: experts from the first_k_dense_replace-th layer
+ * on, every moe_layer_freq-th; the shared experts are one MLP. */
 nw_rc nw_hf_derive_deepseek(const json_t *root, const char *what, struct nw_hf_shape *shape)
 {
     struct nw_transformer *net = &shape->net;
@@ -175,7 +182,8 @@ nw_rc nw_hf_derive_deepseek(const json_t *root, const char *what, struct nw_hf_s
                    first = net->dense_layers;
 
     (void)root;
-    net->kv_heads = net->heads;
+    if (net->kv_rank > 0)
+        net->kv_heads = net->heads;
     if (net->experts == 0) {
         net->dense_layers = 0;
         net->router_bias = false;

@@ -1,4 +1,5 @@
-/* Qwen, and presets with experts: Mixtral, Qwen, DeepSeek, Kimi, OLMoE, gpt-oss, Grok. */
+/* Qwen, and presets with experts: Mixtral, Qwen, DeepSeek, Kimi, OLMoE, gpt-oss, Llama 4, GLM-4.5,
+ * Grok. */
 #include "model/presets.h"
 
 #define GATED(rows, length, head)                                                                  \
@@ -146,6 +147,23 @@ const struct nw_preset nw_presets_qwen[] = {
     {{SHAPE("gpt-oss-120b", 36, 2880, 2880, 64, 8), GPT_OSS, EXPERTS(128, 4, 2880)},
      116829156672,
      HF("openai/gpt-oss-120b")},
+    {{SHAPE("llama-4-scout-109b", 48, 5120, 16384, 40, 8), GATED(202048, 262144, 128),
+      EXPERTS(16, 1, 8192), .shared_ffn = 8192},
+     107769861120,
+     HF("meta-llama/Llama-4-Scout-17B-16E")},
+    {{SHAPE("llama-4-maverick-400b", 48, 5120, 16384, 40, 8), GATED(202048, 262144, 128),
+      EXPERTS(128, 1, 8192), .shared_ffn = 8192, .dense_layers = 24},
+     400711848960,
+     HF("meta-llama/Llama-4-Maverick-17B-128E")},
+    {{SHAPE("glm-4.5", 92, 5120, 12288, 96, 8), GATED(151552, 131072, 128), .qkv_bias = true,
+      .query_norm = true, EXPERTS(160, 8, 1536), .shared_ffn = 1536, .dense_layers = 3,
+      .router_bias = true},
+     352797829024,
+     HF("zai-org/GLM-4.5")},
+    {{SHAPE("glm-4.5-air", 46, 4096, 10944, 96, 8), GATED(151552, 131072, 128), .qkv_bias = true,
+      EXPERTS(128, 8, 1408), .shared_ffn = 1408, .dense_layers = 1, .router_bias = true},
+     106852251264,
+     HF("zai-org/GLM-4.5-Air")},
     {{SHAPE("grok-1", 64, 6144, 32768, 48, 8), GATED(131072, 8192, 128), EXPERTS(8, 2, 32768),
       .tied = true, .four_norms = true},
      315684820992,

@@ -161,7 +161,7 @@ uint64_t nw_transformer_layer_count(const struct nw_transformer *net, int kind)
 
 static int frequent_kind(const struct nw_transformer *net)
 {
-    return nw_transformer_layer_count(net, NW_LAYER_EXPERTS) >
+    return nw_transformer_layer_count(net, NW_LAYER_EXPERTS) >=
                    nw_transformer_layer_count(net, NW_LAYER_PLAIN)
                ? NW_LAYER_EXPERTS
                : NW_LAYER_PLAIN;

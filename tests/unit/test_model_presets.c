@@ -131,27 +131,38 @@ Test(presets, shapes_without_a_checkpoint_have_the_rounded_counts_of_their_paper
     }
 }
 
-/* Parameters that work on one token, as the model cards and papers give them (embeddings counted,
- * gpt-oss without the embedding: 3.6 and 5.1). */
+/* Parameters that work on one token, as the model cards and papers give them; some leave out
+ * the embedding, or both it and the output layer. */
 Test(presets, active_parameters_of_mixtures)
 {
     static const struct {
         const char *name;
         double billions, digit;
-        bool without_embedding;
+        uint64_t left_out;
     } active[] = {
-        {"mixtral-8x7b", 12.9, 0.1, false},     {"mixtral-8x22b", 39.1, 0.2, false},
-        {"deepseek-v2", 21, 1, false},          {"deepseek-v2-lite", 2.4, 0.2, true},
-        {"deepseek-v3", 37, 1, true},           {"kimi-k2", 32, 1, true},
-        {"qwen3-30b-a3b", 3.3, 0.2, false},     {"qwen3-235b-a22b", 22, 1, false},
-        {"qwen1.5-moe-a2.7b", 2.7, 0.1, false}, {"qwen2-57b-a14b", 14, 1, false},
-        {"gpt-oss-20b", 3.6, 0.1, true},        {"gpt-oss-120b", 5.1, 0.1, true},
-        {"olmoe-1b-7b", 1.3, 0.1, false},       {"llama-2-7b", 6.738, 0.001, false},
+        {"mixtral-8x7b", 12.9, 0.1, 0},
+        {"mixtral-8x22b", 39.1, 0.2, 0},
+        {"deepseek-v2", 21, 1, 0},
+        {"deepseek-v2-lite", 2.4, 0.2, 1},
+        {"deepseek-v3", 37, 1, 1},
+        {"kimi-k2", 32, 1, 1},
+        {"qwen3-30b-a3b", 3.3, 0.2, 0},
+        {"qwen3-235b-a22b", 22, 1, 0},
+        {"qwen1.5-moe-a2.7b", 2.7, 0.1, 0},
+        {"qwen2-57b-a14b", 14, 1, 0},
+        {"gpt-oss-20b", 3.6, 0.1, 1},
+        {"gpt-oss-120b", 5.1, 0.1, 1},
+        {"llama-4-scout-109b", 17, 1, 0},
+        {"llama-4-maverick-400b", 17, 1, 0},
+        {"glm-4.5", 32, 1, 2},
+        {"glm-4.5-air", 12, 1, 2},
+        {"olmoe-1b-7b", 1.3, 0.1, 0},
+        {"llama-2-7b", 6.738, 0.001, 0},
     };
 
     for (size_t i = 0; i < sizeof active / sizeof active[0]; i++) {
         const struct nw_transformer net = named(active[i].name);
-        const uint64_t embedding = active[i].without_embedding ? net.vocab * net.hidden : 0;
+        const uint64_t embedding = active[i].left_out * net.vocab * net.hidden;
         const double billions = (double)(nw_transformer_active_count(&net) - embedding) / 1e9;
 
         cr_expect(le(dbl, fabs(billions - active[i].billions), 0.5001 * active[i].digit),
