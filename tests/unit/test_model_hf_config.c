@@ -104,6 +104,14 @@ Test(hf_config, gives_the_published_counts)
         const char *text;
         uint64_t parameters;
     } cases[] = {
+        {"{\"model_type\":\"glm\",\"num_hidden_layers\":40,\"hidden_size\":4096,"
+         "\"intermediate_size\":13696,\"num_attention_heads\":32,\"num_key_value_heads\":2,"
+         "\"head_dim\":128,\"vocab_size\":151552,\"attention_bias\":true}",
+         9399951360}, /* huggingface.co/THUDM/glm-4-9b-hf */
+        {"{\"model_type\":\"stablelm\",\"num_hidden_layers\":24,\"hidden_size\":2048,"
+         "\"intermediate_size\":5632,\"num_attention_heads\":32,\"num_key_value_heads\":32,"
+         "\"vocab_size\":100352,\"use_qkv_bias\":true,\"use_parallel_residual\":false}",
+         1644515328}, /* huggingface.co/stabilityai/stablelm-2-1_6b */
         {LLAMA(""), 6738415616},
         {LLAMA(",\"num_key_value_heads\":32,\"head_dim\":128,\"rope_theta\":1e4"), 6738415616},
         {LLAMA(",\"tie_word_embeddings\":true"), 6738415616 - 32000u * 4096u},
