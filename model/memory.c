@@ -96,6 +96,29 @@ double nw_memory_runtime(const struct nw_memory_task *task,
     return assumptions->value[NW_CONSTANT_RUNTIME_BYTES] + communicators * NCCL_GROUP_BYTES;
 }
 
+static void fill_net(struct nw_memory_task *task)
+{
+    const struct nw_transformer *net = &task->job->net;
+    const struct nw_lora *lora = &task->job->lora;
+    struct nw_tensors ends;
+
+    for (int kind = 0; kind < NW_LAYER_KINDS; kind++) {
+        task->layer_count[kind] = (double)nw_transformer_layer_count(net, kind);
+        if (task->layer_count[kind] <= 0)
+            continue;
+        task->all_layers += task->layer_count[kind];
+        task->parts[kind] = nw_transformer_layer_parts(net, kind);
+        if (lora->rank > 0)
+            task->adapters[kind] =
+                (double)nw_transformer_adapter(net, kind, lora->rank, lora->targets);
+        task->saved[kind] = nw_memory_layer(task, kind);
+    }
+    nw_transformer_embedding(net, &ends);
+    task->embedding = (double)ends.total;
+    nw_transformer_head(net, &ends);
+    task->head = (double)ends.total;
+}
+
 struct nw_memory_task nw_memory_task_of(const struct nw_job *job, const struct nw_layout *layout,
                                         uint64_t micro_batch, uint64_t micro_batch_count)
 {
@@ -114,6 +137,7 @@ struct nw_memory_task nw_memory_task_of(const struct nw_job *job, const struct n
 
     task.tokens = (double)micro_batch * (double)job->sequence / task.cp;
     task.norm_cut = layout->parallel.sequence_parallel ? task.tp : 1;
+    fill_net(&task);
     return task;
 }
 
@@ -148,11 +172,11 @@ static void moments_of(const struct nw_memory_task *task, const struct nw_stage_
     for (int kind = 0; kind < NW_LAYER_KINDS; kind++) {
         if (stage->layers[kind] <= 0)
             continue;
-        const struct nw_saved saved = nw_memory_layer(task, kind);
+        const struct nw_saved *saved = &task->saved[kind];
 
-        stored += stage->layers[kind] * saved.stored;
-        working = larger(working, saved.whole - saved.stored + saved.working);
-        first = larger(first, saved.whole + saved.working);
+        stored += stage->layers[kind] * saved->stored;
+        working = larger(working, saved->whole - saved->stored + saved->working);
+        first = larger(first, saved->whole + saved->working);
     }
     if (task->policy->stage_outputs && !stage->last)
         stored += nw_memory_boundary(task);

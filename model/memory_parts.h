@@ -5,6 +5,12 @@
 #include "model/memory.h"
 #include "model/memory_policy.h"
 
+struct nw_saved {   /* bytes of one layer for the backward pass, one micro-batch */
+    double stored;  /* what the recomputation policy keeps */
+    double whole;   /* all of it: there while the layer is worked on */
+    double working; /* gradients of activations while the layer is worked on */
+};
+
 struct nw_memory_task { /* what all parts read */
     const struct nw_job *job;
     const struct nw_layout *layout;
@@ -14,6 +20,12 @@ struct nw_memory_task { /* what all parts read */
     double micro_batch, micro_batch_count;
     int tp, pp, cp, ep;
     double norm_cut; /* ranks that norms' activations are cut over: tp with sequence parallelism */
+    /* The same for every stage. */
+    double layer_count[NW_LAYER_KINDS], all_layers;
+    struct nw_layer_parts parts[NW_LAYER_KINDS];
+    double adapters[NW_LAYER_KINDS]; /* parameters of one layer's */
+    double embedding, head;          /* parameters */
+    struct nw_saved saved[NW_LAYER_KINDS];
 };
 
 struct nw_memory_task nw_memory_task_of(const struct nw_job *job, const struct nw_layout *layout,
@@ -55,11 +67,6 @@ bool nw_memory_trains_all(const struct nw_memory_task *task);     /* no adapters
 /* Communication buffers and gathered weights: held through the step, and at the update too. */
 double nw_memory_buffers(const struct nw_memory_task *task, const struct nw_stage_parameters *own);
 
-struct nw_saved {   /* bytes of one layer for the backward pass, one micro-batch */
-    double stored;  /* what the recomputation policy keeps */
-    double whole;   /* all of it: there while the layer is worked on */
-    double working; /* gradients of activations while the layer is worked on */
-};
 struct nw_saved nw_memory_layer(const struct nw_memory_task *task, int kind);
 double nw_memory_logits(const struct nw_memory_task *task);   /* with the loss */
 double nw_memory_boundary(const struct nw_memory_task *task); /* between two layers */

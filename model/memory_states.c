@@ -40,11 +40,10 @@ struct nw_stage_share nw_memory_stage(const struct nw_memory_task *task, int ind
     const double m = task->micro_batch_count;
     struct nw_stage_share stage = {
         .index = index, .first = index == 0, .last = index == task->pp - 1};
-    const double all = (double)task->job->net.layers, mine = ceil(all / p);
+    const double all = task->all_layers, mine = ceil(all / p);
 
     for (int kind = 0; kind < NW_LAYER_KINDS; kind++)
-        stage.layers[kind] =
-            all > 0 ? (double)nw_transformer_layer_count(&task->job->net, kind) * mine / all : 0;
+        stage.layers[kind] = all > 0 ? task->layer_count[kind] * mine / all : 0;
     if (v > 1)
         stage.in_flight = fmin((2 * (p - index - 1) + (v - 1) * p + 1) / v, m);
     else
@@ -57,36 +56,29 @@ struct nw_stage_share nw_memory_stage(const struct nw_memory_task *task, int ind
 struct nw_stage_parameters nw_memory_parameters(const struct nw_memory_task *task,
                                                 const struct nw_stage_share *stage)
 {
-    const struct nw_job *job = task->job;
-    struct nw_tensors embedding, head;
+    const struct nw_transformer *net = &task->job->net;
     struct nw_stage_parameters own = {0};
 
     for (int kind = 0; kind < NW_LAYER_KINDS; kind++) {
-        const struct nw_layer_parts parts = nw_transformer_layer_parts(&job->net, kind);
-        const double matrices = (double)(parts.attention + parts.mlp) / task->tp;
-        const double rest = (double)(parts.total - parts.attention - parts.mlp - parts.experts);
-        const double experts = (double)parts.experts / task->tp / task->ep;
+        const struct nw_layer_parts *parts = &task->parts[kind];
+        const double matrices = (double)(parts->attention + parts->mlp) / task->tp;
+        const double rest = (double)(parts->total - parts->attention - parts->mlp - parts->experts);
+        const double experts = (double)parts->experts / task->tp / task->ep;
 
         if (stage->layers[kind] <= 0)
             continue;
         own.quantised += stage->layers[kind] * matrices;
         own.layers += stage->layers[kind] * (matrices + rest);
         own.experts += stage->layers[kind] * experts;
+        own.adapters += stage->layers[kind] * task->adapters[kind] / task->tp;
         own.layer_unit = larger(own.layer_unit, matrices + rest + experts);
-        if (job->lora.rank > 0)
-            own.adapters +=
-                stage->layers[kind] *
-                (double)nw_transformer_adapter(&job->net, kind, job->lora.rank, job->lora.targets) /
-                task->tp;
     }
-    nw_transformer_embedding(&job->net, &embedding);
-    nw_transformer_head(&job->net, &head);
     if (stage->first)
-        own.ends += (double)embedding.total / task->tp;
+        own.ends += task->embedding / task->tp;
     if (stage->last) {
-        own.ends += (double)head.total / task->tp;
-        if (job->net.tied && !stage->first) /* the tied matrix has a copy on the last stage */
-            own.ends += (double)job->net.vocab * (double)job->net.hidden / task->tp;
+        own.ends += task->head / task->tp;
+        if (net->tied && !stage->first) /* the tied matrix has a copy on the last stage */
+            own.ends += (double)net->vocab * (double)net->hidden / task->tp;
     }
     return own;
 }
