@@ -117,7 +117,8 @@ struct nw_fabric {
 struct nw_scenario {
     double compute_scale; /* × time of the computation; 1 */
     double curve_end;     /* -1 low, 0 median, +1 high end of the communication's interval */
-    double overlap_loss;  /* NAN: the strategy's own */
+    double overlap_loss;  /* NAN: the framework's own */
+    double overlap_end;   /* -1 low, 0, +1 high end of the framework's own */
     double inter_scale;   /* × rate between nodes; 1 = as measured or given */
 };
 extern const struct nw_scenario nw_scenario_likely;

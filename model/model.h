@@ -40,7 +40,7 @@ typedef enum {
 
 struct nw_rate {
     double flops_per_s; /* executed, per GPU, in a training step */
-    double rel_error;   /* 95 %, of the compute time */
+    double rel_error;   /* of the compute time, 90 % */
     nw_rate_source source;
     bool simulated;
     bool measured;              /* GEMM: by records of this program (case gemm) */

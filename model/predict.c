@@ -5,6 +5,8 @@
 
 #include "model/step_build.h"
 
+#define LEAST_ERROR 0.20 /* of a step without an anchor */
+
 /* The largest micro-batch up to the wanted one that divides the share. */
 static uint64_t fitting_micro_batch(uint64_t share, uint64_t wanted)
 {
@@ -73,16 +75,22 @@ static void set_overlap(const struct nw_profile *profile, const nw_overlap *all,
         timing->overlap[s] = all != NULL ? *all : modes[s];
 }
 
-/* A GPU that waits for the CPU's launches loses nothing meanwhile. */
+/* What hidden communication costs all the same. A GPU that waits for the CPU's launches loses
+ * nothing meanwhile. Of fused messages the loss is known as well as it is small. */
 static double share_of_hidden(const struct nw_build *build, nw_overlap mode)
 {
-    const double asked = build->scenario->overlap_loss;
-    const nw_constant key =
-        mode == NW_OVERLAP_FUSED ? NW_CONSTANT_FUSED_LOSS : NW_CONSTANT_OVERLAP_LOSS;
+    const struct nw_scenario *scenario = build->scenario;
+    const double usual = constant(build->platform, NW_CONSTANT_OVERLAP_LOSS);
+    const double own =
+        mode == NW_OVERLAP_FUSED ? constant(build->platform, NW_CONSTANT_FUSED_LOSS) : usual;
+    const double error = constant(build->platform, NW_CONSTANT_OVERLAP_LOSS_ERROR) *
+                         (usual > 0 ? fmin(own / usual, 1) : 1);
 
     if (mode == NW_OVERLAP_SERIAL)
         return 0;
-    return isfinite(asked) ? asked : constant(build->platform, key) * (1 - build->idle_share);
+    if (isfinite(scenario->overlap_loss))
+        return scenario->overlap_loss;
+    return fmin(fmax(own + scenario->overlap_end * error, 0), 1) * (1 - build->idle_share);
 }
 
 /* Messages between pipeline stages go to whoever waits for them; they slow nobody down. */
@@ -322,9 +330,6 @@ nw_rc nw_predict_scenario(const struct nw_job *job, const struct nw_platform *pl
 void nw_scenario_ends(const struct nw_platform *platform, const struct nw_scenario *middle,
                       enum nw_error_source source, struct nw_scenario ends_out[2])
 {
-    const double loss = constant(platform, NW_CONSTANT_OVERLAP_LOSS);
-    const double loss_error = constant(platform, NW_CONSTANT_OVERLAP_LOSS_ERROR);
-
     for (int i = 0; i < 2; i++) {
         const double sign = i == 0 ? -1 : 1;
 
@@ -333,8 +338,8 @@ void nw_scenario_ends(const struct nw_platform *platform, const struct nw_scenar
             ends_out[i].compute_scale *= 1 + sign * platform->rate.rel_error;
         else if (source == NW_ERROR_CURVE)
             ends_out[i].curve_end = sign;
-        else if (!isfinite(middle->overlap_loss))
-            ends_out[i].overlap_loss = fmin(fmax(loss + sign * loss_error, 0), 1);
+        else if (source == NW_ERROR_OVERLAP)
+            ends_out[i].overlap_end = sign;
     }
 }
 
@@ -382,6 +387,12 @@ static void fill_rest(const struct nw_job *job, const struct nw_platform *platfo
 {
     const double tokens = (double)step->global_batch * (double)job->sequence;
 
+    /* What nobody has measured on this software is not known better than this. */
+    const bool anchored = platform->anchored || platform->rate.source == NW_RATE_STATED;
+    const double least = anchored ? 0 : LEAST_ERROR * step->step_ns;
+
+    below = fmax(below, least);
+    above = fmax(above, least);
     step->low_ns = fmax(step->step_ns - below, 0);
     step->high_ns = step->step_ns + above;
     step->tokens_per_s = tokens / step->step_ns * 1e9;

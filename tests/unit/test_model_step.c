@@ -135,7 +135,10 @@ Test(step, properties_of_random_jobs)
     for (size_t i = 0; i < infinite.count; i++)
         for (size_t p = 0; p < infinite.items[i].point_count; p++)
             infinite.items[i].points[p] =
-                (struct nw_curve_point){infinite.items[i].points[p].bytes, 1e-6, 1e-6, 1e-6};
+                (struct nw_curve_point){.bytes = infinite.items[i].points[p].bytes,
+                                        .time_ns = 1e-6,
+                                        .low_ns = 1e-6,
+                                        .high_ns = 1e-6};
     for (size_t i = 0; i < infinite.count; i++)
         infinite.items[i].alpha_ns = infinite.items[i].beta_ns_per_byte = 0;
     for (int i = 0; i < 200; i++) {
