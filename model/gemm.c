@@ -5,9 +5,8 @@
  *     rate  = what the largest products sustain × share, and never faster than memory feeds it
  *
  * Tiles: of 128 × 256, 256 × 128, 128 × 128 or 64 × 64 whichever serves best, as libraries choose;
- * the small ones move more bytes a FLOP and reach less (0.92, 0.6). SMs: libraries split the last
- * wave's tiles along k (stream-K), so only the root of what the last wave idles is lost. The two
- * constants that are fitted, and what they leave: docs/model.md, "Compute". */
+ * the small ones move more bytes a FLOP and reach less (0.92, 0.6). The one constant that is
+ * fitted, and what it leaves: docs/model.md, "Compute". */
 #include "model/gemm.h"
 
 #include <math.h>
@@ -130,20 +129,22 @@ static double tile_share(double sm_count, const struct nw_product *product, doub
     const double useful = product->m * product->n / (rows * high * columns * wide);
     const double busy = tiles / (ceil(tiles / sm_count) * sm_count);
 
-    return useful * (tiles < sm_count ? busy : sqrt(busy));
+    return useful * busy;
 }
 
-/* Rows that do not begin on whole lines of 128 bytes are fetched in pieces (NVIDIA, Matrix
- * Multiplication Background, "Tensor Core Requirements": multiples of 64 elements of 16 bit). What
- * is lost: published steps of a model 14,400 wide against its neighbours 14,336 wide, TP 8. */
+/* Rows that do not begin on whole lines of 128 bytes are fetched in pieces; those that do not begin
+ * on 16 bytes cannot be fetched as vectors at all (NVIDIA, Matrix Multiplication Background,
+ * "Tensor Core Requirements"). What is lost: published steps of a model 14,400 wide against 14,336,
+ * of heads of 108 against heads of 144, TP 8 and 4. */
 static double aligned_share(const struct nw_product *product)
 {
-    const double line = product->in_bytes > 0 ? 128 / product->in_bytes : 1;
-    const double remainders =
-        fmod(product->m, line) + fmod(product->n, line) + fmod(product->k, line);
+    const double in_bytes = product->in_bytes > 0 ? product->in_bytes : 2;
+    const double sides[] = {product->m * in_bytes, product->n * in_bytes, product->k * in_bytes};
+    double share = 1;
 
-    return remainders > 0 && product->m >= line && product->n >= line && product->k >= line ? 0.78
-                                                                                            : 1;
+    for (size_t i = 0; i < sizeof sides / sizeof sides[0]; i++)
+        share = fmin(share, fmod(sides[i], 16) != 0 ? 0.2 : fmod(sides[i], 128) != 0 ? 0.78 : 1);
+    return share;
 }
 
 double nw_shape_share(const struct nw_platform *platform, const struct nw_product *product)

@@ -389,6 +389,15 @@ void nw_operators_embedding(const struct nw_job *job, const struct nw_layout *la
     *operators_out = operators;
 }
 
+/* Of the output matrix on one rank. */
+static double vocabulary_part(const struct nw_transformer *net, const struct nw_layout *layout)
+{
+    const double part = (double)net->vocab / nw_layout_tp(layout);
+
+    return layout->profile != NULL && layout->profile->padded_vocabulary ? 128 * ceil(part / 128)
+                                                                         : part;
+}
+
 /* Cross entropy. Fused: logits read, exponentiated in a second pass, their gradient written in
  * place. Unfused in 16 bit: an fp32 copy (e + 4), log-softmax of it (8), its gradient (8) and the
  * gradient's cast (4 + e); in fp32 without the copies. */
@@ -398,7 +407,7 @@ void nw_operators_head(const struct nw_job *job, const struct nw_layout *layout,
     const struct nw_transformer *net = &job->net;
     const struct shape shape = shape_of(job, layout, micro_batch);
     const double hidden = (double)net->hidden, e = shape.e;
-    const double vocab = (double)net->vocab / shape.tp, logits = shape.tokens * vocab;
+    const double vocab = vocabulary_part(net, layout), logits = shape.tokens * vocab;
     const double narrow = net->embedding_size > 0 ? (double)net->embedding_size : hidden;
     const struct nw_linear linear = {
         .batch = 1, .rows = shape.tokens, .weights = true, .frozen = is_adapted(job)};

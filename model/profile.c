@@ -96,6 +96,7 @@ const struct nw_profile nw_profiles[] = {
         .launch_share = 4,
         .time_factor = 1.03,
         .attention_share = 0.55,
+        .padded_vocabulary = true,
         .source = "LitGPT pretrain.py: fabric.no_backward_sync while accumulating",
     },
     {
@@ -123,6 +124,7 @@ const struct nw_profile nw_profiles[] = {
         .launch_share = 3,
         .time_factor = 1.08,
         .attention_share = 1,
+        .padded_vocabulary = true,
         .fused_loss = true,
         .source = "Megatron-Core DistributedDataParallelConfig: bucket_size = max(40M, 1M × dp), "
                   "grad_reduce_in_fp32; --overlap-grad-reduce --overlap-param-gather",
@@ -138,6 +140,7 @@ const struct nw_profile nw_profiles[] = {
         .launch_share = 3,
         .time_factor = 1.1,
         .attention_share = 1,
+        .padded_vocabulary = true,
         .fused_loss = true,
         .source = "NeMo recipes: MegatronCommOverlapCallback(tp_comm_overlap=True), "
                   "overlap_grad_reduce, overlap_param_gather",
@@ -153,6 +156,7 @@ const struct nw_profile nw_profiles[] = {
         .launch_share = 5,
         .time_factor = 1.03,
         .attention_share = 0.55,
+        .padded_vocabulary = true,
         .fused_loss = true,
         .source = "Megatron-LM before 2023: allreduce_gradients of one contiguous buffer",
     },
@@ -167,6 +171,7 @@ const struct nw_profile nw_profiles[] = {
         .launch_share = 6,
         .time_factor = 1.05,
         .attention_share = 0.55,
+        .padded_vocabulary = true,
         .fused_loss = true,
         .source = "DeepSpeed PipelineEngine: gradients reduced after the last micro-batch",
     },
@@ -181,6 +186,7 @@ const struct nw_profile nw_profiles[] = {
         .launch_share = 3,
         .time_factor = 1.1,
         .attention_share = 1,
+        .padded_vocabulary = true,
         .source = "DeepLearningExamples BERT run_pretraining.py: flat all-reduce while "
                   "accumulating",
     },
@@ -269,6 +275,7 @@ const struct nw_profile nw_profiles[] = {
         .launch_share = 0.3,
         .time_factor = 1,
         .attention_share = 1,
+        .padded_vocabulary = true,
         .fused_loss = true,
         .source = "llm.c train_gpt2.cu: each layer's gradients reduced on a stream of their own",
     },
@@ -287,6 +294,7 @@ const struct nw_profile nw_profiles[] = {
         .launch_share = 0.5,
         .time_factor = 1,
         .attention_share = 1,
+        .padded_vocabulary = true,
         .source = "Horovod HOROVOD_FUSION_THRESHOLD = 64 MB",
     },
 };
