@@ -9,9 +9,11 @@
 #include "model/request_parts.h"
 #include "model/training_log.h"
 
-/* Below this the computation would run at twice what the model holds for possible. */
+/* Software that computes four times as fast as the model holds for possible, or a hundred times as
+ * slow: then something else was measured. */
 #define FACTOR_MIN 0.25
-#define FACTOR_MAX 1e4
+#define FACTOR_MAX 100
+#define ERROR_MAX  0.9 /* of the computation's time: it stays above 0 */
 
 struct measured { /* on the way to a step */
     const struct nw_model *model;
@@ -194,6 +196,7 @@ static nw_rc calibrate(struct nw_model *model, const struct nw_job *job,
                       .layout = *layout,
                       .scenario = &model->scenario};
     const double before = model->platform.step_time_factor;
+    char measured[32], predicted[32], times[32];
     struct nw_step step;
 
     NW_TRY(nw_layout_check(layout, job));
@@ -201,7 +204,16 @@ static nw_rc calibrate(struct nw_model *model, const struct nw_job *job,
     NW_TRY(check_physics(model, anchor, job));
     NW_TRY(step_at(&fit, before, &step));
     anchor->predicted_ns = step.step_ns;
-    return solve(&fit, anchor->step_ns, &anchor->factor, &anchor->rest);
+    NW_TRY(solve(&fit, anchor->step_ns, &anchor->factor, &anchor->rest));
+    if (anchor->rest > 1.01)
+        return nw_fail(NW_EUSAGE,
+                       "a step of %s on %d GPUs is %s times as long as the %s that the model says; "
+                       "check --measured-…, --on, the batch of %llu sequences, --seq and --gpu",
+                       nw_format_ns(measured, anchor->step_ns), anchor->rank_count,
+                       nw_format_sig(times, anchor->step_ns / anchor->predicted_ns, 3),
+                       nw_format_ns(predicted, anchor->predicted_ns),
+                       (unsigned long long)anchor->global_batch);
+    return NW_OK;
 }
 
 /* Of the computation on other GPU counts, held out; with the spread of the steps measured and what
@@ -212,7 +224,7 @@ static double error_of(const struct nw_model *model, const struct nw_anchor *anc
     const double spread =
         isfinite(anchor->low_ns) ? (anchor->high_ns - anchor->low_ns) / 2 / anchor->step_ns : 0;
 
-    return hypot(hypot(held_out, spread), fabs(anchor->rest - 1));
+    return fmin(hypot(hypot(held_out, spread), fabs(anchor->rest - 1)), ERROR_MAX);
 }
 
 nw_rc nw_anchor_take(const struct nw_model_request *request, struct nw_model *model)

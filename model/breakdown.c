@@ -60,7 +60,7 @@ void nw_breakdown_of(const struct nw_step *step, struct nw_breakdown *breakdown_
     const double told = add_groups(step, &breakdown);
 
     add(&breakdown, "communication", "communication",
-        step->exposed_ns - told > 1e-6 * step->step_ns ? step->exposed_ns - told : 0);
+        step->exposed_ns - told > 1e-5 * step->step_ns ? step->exposed_ns - told : 0);
     add(&breakdown, "overlap_loss", "slowed by hidden communication", step->overlap_loss_ns);
     add(&breakdown, "offload", "copies to the host", step->offload_ns);
     add(&breakdown, "optimizer", "optimizer", step->optimizer_ns);
@@ -68,6 +68,6 @@ void nw_breakdown_of(const struct nw_step *step, struct nw_breakdown *breakdown_
     for (size_t i = 0; i < breakdown.count; i++)
         sum += breakdown.items[i].ns;
     add(&breakdown, "other", "other",
-        step->step_ns - sum > 1e-6 * step->step_ns ? step->step_ns - sum : 0);
+        step->step_ns - sum > 1e-5 * step->step_ns ? step->step_ns - sum : 0);
     *breakdown_out = breakdown;
 }

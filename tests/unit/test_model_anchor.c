@@ -124,6 +124,7 @@ Test(anchor, contradictions_are_refused_with_the_figure)
         {1e9, 0, 0, 8, 0, NULL, "--strategy"},
         {1e6, 0, 0, 8, 0, "fsdp", "times the peak of H100"},
         {5e9, 0, 0, 24, 0, "fsdp", "multiple of 24"},
+        {1e15, 0, 0, 8, 0, "fsdp", "times as long as the"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
