@@ -174,8 +174,8 @@ FRAMEWORKS = [(re.compile(pattern), names) for pattern, names in (
     (r"megatron-llama.*no overlap", ("megatron-lm", "megatron-legacy", "megatron")),
     (r"megatron-llama|overlappeddistributedoptimizer", ("megatron",)),
     (r"megatron[- ]?deepspeed|megatron.*\+ ?deepspeed|deepspeed.*megatron", ("megatron-deepspeed", "deepspeed")),
-    (r"nemo", ("nemo", "megatron")),
-    (r"megatron-?core|mcore|megatron-bridge|flagscale|transformer ?engine|\bte\b.*megatron|megatron.*\bte\b", ("megatron",)),
+    (r"nemo|megatron-bridge", ("nemo", "megatron")),  # Megatron-Bridge is the library under NeMo 25.11, with its recipes
+    (r"megatron-?core|mcore|flagscale|transformer ?engine|\bte\b.*megatron|megatron.*\bte\b", ("megatron",)),
     (r"megatron", ("megatron-lm", "megatron-legacy", "megatron")),
     (r"composer|llm-foundry|mosaic", ("composer", "pytorch")),
     (r"torchtitan", ("torchtitan", "pytorch")),
@@ -429,8 +429,12 @@ def spread(row, job, gpus, accepted):
     if shard and strategy in ("fsdp", "hsdp", "zero3", "zeropp") and replicate and 1 < shard < dp * cp and (replicate > 1 or "hsdp" in text):
         request["shard"] = shard
     virtual = from_notes(row, "vp", "pipeline interleaving", "virtual stages?")
-    if virtual and virtual > 1 and pp > 1:
-        request["virtual-stages"] = virtual
+    if virtual and pp > 1:
+        if pp * virtual > job.shape.layers >= pp:  # embedding and loss count as layers there
+            virtual = job.shape.layers // pp
+            job.assumed.append("virtual stages that layers fill")
+        if virtual > 1:
+            request["virtual-stages"] = virtual
     if re.search(r"\+sp\b|sequence parallel", text + " " + row["notes"].lower()):
         request["sequence-parallel"] = "no" if "no sp" in row["notes"].lower() else "yes"
     elif "no sp" in row["notes"].lower():
@@ -463,7 +467,7 @@ def batch(row, job, dp, sequence):
         if not micro:
             raise Unknown("batch not stated")
         if not steps:
-            steps = 1
+            steps = 4 * pp if pp > 1 else 1  # a full pipeline
             job.assumed.append("accumulation")
         total = micro * steps * dp
     if not micro:
