@@ -39,6 +39,7 @@ static double add_groups(const struct nw_step *step, struct nw_breakdown *breakd
         {NW_GROUP_PP, "pipeline_messages", "pipeline messages"},
         {NW_GROUP_SHARD, "shards", "weights and gradients, shards"},
         {NW_GROUP_DP, "gradients", "gradients"},
+        {NW_GROUP_EXPERT, "expert_gradients", "gradients of experts"},
         {NW_GROUP_REPLICA, "replicas", "gradients, copies"},
     };
     double sum = 0;

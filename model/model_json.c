@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "model/breakdown.h"
+#include "model/fit.h"
 #include "model/json_parts.h"
 #include "model/levers.h"
 
@@ -314,6 +315,45 @@ static nw_rc set_levers(const struct nw_model *model, const struct nw_step *step
     return NW_OK;
 }
 
+static nw_rc add_fit_item(const struct nw_fit_item *item, json_t *list)
+{
+    json_t *entry = NULL;
+
+    NW_TRY(nw_json_append_object(list, &entry));
+    NW_TRY(nw_json_set_text(entry, "key", item->change->name));
+    NW_TRY(nw_json_set_text(entry, "text", item->text));
+    NW_TRY(nw_json_set_bool(entry, "fits", item->fits));
+    NW_TRY(nw_json_set_bool(entry, "changes_numerics", item->change->other_numerics));
+    NW_TRY(nw_json_set_bool(entry, "changes_training", item->change->other_training));
+    NW_TRY(nw_json_set_bool(entry, "more_gpus", item->change->more_gpus));
+    return NW_SET_REALS(entry, {"memory_bytes", item->memory_bytes},
+                        {"gpu_time_per_token_ratio", item->time_ratio},
+                        {"time_per_token_ratio", item->step_ratio});
+}
+
+/* Of a step that does not fit: single changes, and where none is enough several together. */
+static nw_rc set_fit(const struct nw_model *model, const struct nw_step *step, json_t *object)
+{
+    struct nw_fit_advice advice;
+    json_t *list;
+
+    if (step->fits != 0)
+        return NW_OK;
+    if (nw_fit_advise(model, &step->layout, &advice) != NW_OK) {
+        nw_clear_error(); /* nothing can be advised: the key is absent */
+        return NW_OK;
+    }
+    NW_TRY(nw_json_add_list(object, "would_fit", &list));
+    for (size_t i = 0; i < advice.count; i++)
+        NW_TRY(add_fit_item(&advice.items[i], list));
+    if (advice.combination_count == 0)
+        return NW_OK;
+    NW_TRY(nw_json_add_list(object, "would_fit_together", &list));
+    for (size_t i = 0; i < advice.combination_count; i++)
+        NW_TRY(add_fit_item(&advice.combination[i], list));
+    return NW_OK;
+}
+
 nw_rc nw_model_step_to_json(const struct nw_model *model, const struct nw_step *step,
                             json_t **json_out)
 {
@@ -346,6 +386,7 @@ static nw_rc fill_steps(const struct nw_model *model, const struct nw_steps *ste
         if (json_array_append_new(list, step) != 0)
             return nw_fail(NW_ENOMEM, "JSON: no memory");
         NW_TRY(set_levers(model, &steps->items[i], step));
+        NW_TRY(set_fit(model, &steps->items[i], step));
         assumed |= steps->items[i].assumed;
     }
     NW_TRY(nw_json_set_u64(root, "node_counts_without_measurement", steps->unpredicted));

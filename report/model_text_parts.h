@@ -24,6 +24,8 @@ const char *nw_cell_come_by(const struct nw_step *step);
 nw_rc nw_report_breakdown(FILE *stream, const struct nw_step *step);
 /* The three largest. */
 nw_rc nw_report_levers(FILE *stream, const struct nw_model *model, const struct nw_step *step);
+/* The cheapest changes with which it would fit. */
+nw_rc nw_report_fit(FILE *stream, const struct nw_model *model, const struct nw_step *step);
 /* The steps as multiples of the measured one; nothing where none was. */
 nw_rc nw_report_anchor(FILE *stream, const struct nw_model *model, const struct nw_steps *steps);
 

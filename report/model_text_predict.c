@@ -107,6 +107,41 @@ static nw_rc print_details(FILE *stream, const struct nw_model *model, const str
     return NW_OK;
 }
 
+/* Of so many nodes the one that is least over; NULL: something fits. */
+static const struct nw_step *closest_of(const struct nw_steps *steps, int node_count)
+{
+    const struct nw_step *closest = NULL;
+
+    for (size_t i = 0; i < steps->count; i++) {
+        const struct nw_step *step = &steps->items[i];
+
+        if (step->node_count != node_count)
+            continue;
+        if (step->fits != 0)
+            return NULL;
+        if (closest == NULL || step->memory.total_bytes < closest->memory.total_bytes)
+            closest = step;
+    }
+    return closest;
+}
+
+static nw_rc print_fit(FILE *stream, const struct nw_model *model, const struct nw_steps *steps)
+{
+    bool any = false;
+
+    for (size_t n = 0; n < model->node_count_count; n++) {
+        const struct nw_step *step = closest_of(steps, model->node_counts[n]);
+
+        if (step == NULL)
+            continue;
+        if (!any)
+            fprintf(stream, "\nWhat would make it fit, the cheapest first\n");
+        any = true;
+        NW_TRY(nw_report_fit(stream, model, step));
+    }
+    return NW_OK;
+}
+
 static void print_left_out(FILE *stream, const struct nw_steps *steps)
 {
     if (steps->unpredicted > 0)
@@ -150,6 +185,7 @@ nw_rc nw_report_predict(FILE *stream, const struct nw_model *model, const struct
     NW_TRY(print_memory(stream, model, steps));
     NW_TRY(print_times(stream, steps));
     NW_TRY(print_details(stream, model, steps));
+    NW_TRY(print_fit(stream, model, steps));
     for (size_t i = 0; i < steps->count; i++) {
         how |= steps->items[i].rank_count > 1 ? steps->items[i].how : 0;
         assumed |= steps->items[i].assumed;

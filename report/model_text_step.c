@@ -6,6 +6,7 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "model/breakdown.h"
+#include "model/fit.h"
 #include "model/levers.h"
 #include "report/model_text_parts.h"
 
@@ -88,6 +89,49 @@ nw_rc nw_report_levers(FILE *stream, const struct nw_model *model, const struct 
         snprintf(first, sizeof first, "    %4.0f %%  ", 100 * lever->change);
         nw_print_wrapped(stream, first, "            ", text);
     }
+    return NW_OK;
+}
+
+/* ---- what would make it fit ---------------------------------------------------------------- */
+
+#define CHANGES_SHOWN 4
+
+static void print_change(FILE *stream, const struct nw_fit_item *item, const char *lead)
+{
+    char text[384], gib[32], ratio[32] = "";
+
+    if (isfinite(item->time_ratio))
+        snprintf(ratio, sizeof ratio, ", %.2f× the time", item->time_ratio);
+    snprintf(text, sizeof text, "%s: %s GiB%s%s", item->text,
+             nw_format_sig(gib, item->memory_bytes / (1024.0 * 1024 * 1024), 3), ratio,
+             item->change->other_training   ? "; another training"
+             : item->change->other_numerics ? "; other rounding"
+                                            : "");
+    nw_print_wrapped(stream, lead, "        ", text);
+}
+
+nw_rc nw_report_fit(FILE *stream, const struct nw_model *model, const struct nw_step *step)
+{
+    struct nw_fit_advice advice;
+    size_t shown = 0;
+
+    if (nw_fit_advise(model, &step->layout, &advice) != NW_OK) {
+        nw_clear_error(); /* there is nothing to say then */
+        return NW_OK;
+    }
+    fprintf(stream, "%3d node%s %s", step->node_count, step->node_count == 1 ? "," : "s,",
+            step->strategy->name);
+    if (advice.count == 0 || (!advice.items[0].fits && !advice.combination_fits)) {
+        fprintf(stream, ": nothing known here\n");
+        return NW_OK;
+    }
+    fputc('\n', stream);
+    for (size_t i = 0; i < advice.count && shown < CHANGES_SHOWN; i++, shown++)
+        if (advice.items[i].fits)
+            print_change(stream, &advice.items[i], "      ");
+    if (!advice.items[0].fits)
+        for (size_t i = 0; i < advice.combination_count; i++)
+            print_change(stream, &advice.combination[i], i == 0 ? "      " : "    + ");
     return NW_OK;
 }
 
