@@ -44,6 +44,7 @@ static void word(const struct nw_fit_item *item, char *text, size_t size)
         {"chunked-loss", "output layer and loss in pieces"},
         {"recompute-selective", "part of each layer computed again"},
         {"recompute-full", "every layer computed again, only its input kept"},
+        {"sync-each-batch", "gradients cut in every micro-batch"},
         {"optimizer-8bit", "moments in 8 bit"},
         {"pure-bf16", "no fp32 copy of the weights"},
         {"offload-optimizer", "optimizer on the CPU"},

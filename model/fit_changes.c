@@ -102,6 +102,19 @@ static bool shard_more(struct nw_fit_state *state, const struct nw_platform *pla
     return false;
 }
 
+/* FSDP sums whole gradients over micro-batches before it cuts them (no_sync). */
+static bool reduce_each(struct nw_fit_state *state, const struct nw_platform *platform)
+{
+    const struct nw_layout *layout = &state->layout;
+
+    (void)platform;
+    if (layout->parallel.reduce_each || layout->profile == NULL || layout->strategy == NULL ||
+        !layout->profile->reduces_last || !layout->strategy->reduces_units)
+        return false;
+    state->layout.parallel.reduce_each = true;
+    return true;
+}
+
 static bool layout_holds(const struct nw_fit_state *state)
 {
     const bool holds = nw_layout_check(&state->layout, &state->job) == NW_OK;
@@ -233,6 +246,7 @@ const struct nw_fit_change nw_fit_changes[] = {
      .apply = smaller_micro_batch,
      .repeats = true},
     {.name = "shard-more", .option = "--strategy", .apply = shard_more, .repeats = true},
+    {.name = "sync-each-batch", .option = "--sync-each-batch yes", .apply = reduce_each},
     {.name = "tensor-parallel", .option = "--tp", .apply = more_tensor_parallel, .repeats = true},
     {.name = "pipeline", .option = "--pp", .apply = more_pipeline, .repeats = true},
     {.name = "optimizer-8bit",

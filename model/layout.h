@@ -19,7 +19,9 @@ struct nw_profile;
 struct nw_parallel { /* 0 counts as 1 */
     int tp, pp, cp, ep;
     int virtual_stages; /* of each pipeline rank (interleaved 1F1B) */
-    int shard_count; /* ranks that share one copy of what the strategy cuts; 0: all; less: HSDP */
+    int shard_count;  /* ranks that share one copy of what the strategy cuts; 0: all; less: HSDP */
+    bool reduce_each; /* gradients that are cut: in every micro-batch, also where the framework sums
+                         them first (accelerate's sync_each_batch) */
     bool sequence_parallel; /* norms and dropout cut over tp as well (Korthikanti et al. 2022) */
 };
 
@@ -65,7 +67,7 @@ typedef enum {
     NW_GROUP_REPLICA, /* one rank of each copy (HSDP) */
     NW_GROUP_EP,
     NW_GROUP_EXPERT, /* the ranks that hold the same experts: their gradients are summed over it */
-    NW_GROUP_PP, /* two neighbouring stages */
+    NW_GROUP_PP,     /* two neighbouring stages */
     NW_GROUP_WORLD,
     NW_GROUP_COUNT,
 } nw_group_kind;

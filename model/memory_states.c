@@ -132,9 +132,12 @@ static bool gradients_cut(const struct nw_memory_task *task)
 
     if (strategy == NULL || !strategy->gradients_sharded)
         return false;
-    if (!strategy->reduces_units || task->micro_batch_count <= 1)
+    if (task->micro_batch_count <= 1)
         return true;
-    return !task->profile->reduces_last && !(task->pp > 1 && task->policy->pipeline_keeps);
+    if (task->pp > 1) /* model/step_gradients.c: reduced after the last micro-batch */
+        return false;
+    return !strategy->reduces_units || !task->profile->reduces_last ||
+           task->layout->parallel.reduce_each;
 }
 
 static void offload(const struct nw_memory_task *task, double updated, struct nw_states *states)

@@ -109,6 +109,9 @@ const struct nw_option nw_model_options[] = {
         .help = "interleaved chunks of each pipeline stage (1)"),
     ROW("shard", NW_OPTION_INT, "N", shard, .min = 1, .max = 131072,
         .help = "ranks that share one copy (HSDP; all)"),
+    ROW("sync-each-batch", NW_OPTION_CHOICE, "yes|no", sync_each_batch, .choices = nw_yes_no_names,
+        .help = "FSDP: reduce gradients in every micro-batch, not only "
+                "in the last (the framework's)"),
     ROW("sequence-parallel", NW_OPTION_CHOICE, "yes|no", sequence_parallel,
         .choices = nw_yes_no_names, .help = "norms cut over --tp too (no)"),
     ROW("gpus-per-node", NW_OPTION_INT, "N", gpus_per_node, .min = 1, .max = 1024,

@@ -34,6 +34,7 @@ struct nw_model_request {
     const char *framework;
     int tp, pp, cp, ep, virtual_stages, shard;
     const char *sequence_parallel; /* "yes" "no" */
+    const char *sync_each_batch;   /* the same */
     int gpus_per_node;
     int ranks;
     const char *nodes; /* "1,2,4" */

@@ -142,13 +142,16 @@ static nw_rc choose_parallel(const struct nw_model_request *request, struct nw_m
     if (request->ep > 1 && model->job.net.experts == 0)
         return nw_fail(NW_EUSAGE, "--ep %d needs a model with experts; %s has none", request->ep,
                        model->job.net.name);
-    model->parallel = (struct nw_parallel){.tp = request->tp,
-                                           .pp = request->pp,
-                                           .cp = request->cp,
-                                           .ep = request->ep,
-                                           .virtual_stages = request->virtual_stages,
-                                           .shard_count = request->shard,
-                                           .sequence_parallel = cut};
+    model->parallel =
+        (struct nw_parallel){.tp = request->tp,
+                             .pp = request->pp,
+                             .cp = request->cp,
+                             .ep = request->ep,
+                             .virtual_stages = request->virtual_stages,
+                             .shard_count = request->shard,
+                             .reduce_each = request->sync_each_batch != NULL &&
+                                            strcmp(request->sync_each_batch, "yes") == 0,
+                             .sequence_parallel = cut};
     if (request->tp > 1 && request->sequence_parallel == NULL)
         nw_default_note(&model->defaults, "sequence-parallel", "norms on every rank", "no");
     return NW_OK;

@@ -12,7 +12,8 @@ bool nw_reduces(const struct nw_build *build, unsigned role)
 
     if (when == NW_REDUCES_NEVER || nw_layout_reduce_count(&build->layout) < 2)
         return false;
-    if (when == NW_REDUCES_EACH && build->stage_count == 1 && !build->profile->reduces_last)
+    if (when == NW_REDUCES_EACH && build->stage_count == 1 &&
+        (!build->profile->reduces_last || build->layout.parallel.reduce_each))
         return true;
     return (role & NW_ROLE_LAST) != 0;
 }
