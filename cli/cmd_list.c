@@ -201,7 +201,7 @@ static bool framework(size_t index, struct row *row)
 
 static bool constant(size_t index, struct row *row)
 {
-    if (index >= NW_CONSTANT_COUNT)
+    if (index >= NW_CONSTANT_PHYSICAL_COUNT)
         return false;
     const struct nw_constant_row *from = &nw_constants[index];
 
@@ -209,6 +209,20 @@ static bool constant(size_t index, struct row *row)
     snprintf(row->about, sizeof row->about, "%g %s: %s", from->value, from->unit, from->text);
     row->value = from->value;
     row->unit = from->unit;
+    return true;
+}
+
+static bool error(size_t index, struct row *row)
+{
+    const size_t at = NW_CONSTANT_PHYSICAL_COUNT + index;
+
+    if (at >= NW_CONSTANT_COUNT)
+        return false;
+    row->name = nw_constants[at].key;
+    snprintf(row->about, sizeof row->about, "%g: %s", nw_constants[at].value,
+             nw_constants[at].text);
+    row->value = nw_constants[at].value;
+    row->unit = nw_constants[at].unit;
     return true;
 }
 
@@ -256,6 +270,7 @@ static const struct list lists[] = {
     {"optimizers", "Optimizers (--optimizer)", optimizer},
     {"frameworks", "Frameworks (--framework)", framework},
     {"constants", "Assumed constants (--assume)", constant},
+    {"errors", "Errors of what is assumed, derived or extrapolated (--assume)", error},
     {"importers", "Logs that import reads", importer},
     {"formats", "Files of a machine that topo --from reads", format},
     {"facts", "Facts of a machine and its devices in a topology's JSON", fact},

@@ -7,13 +7,23 @@
 #include "base/units.h"
 
 const struct nw_constant_row nw_constants[NW_CONSTANT_COUNT] = {
+#define X(key_name, key_value, key_unit, key_text, key_source, how, effect)                        \
+    [NW_CONSTANT_##key_name] = {.key = #key_name,                                                  \
+                                .value = key_value,                                                \
+                                .unit = key_unit,                                                  \
+                                .text = key_text,                                                  \
+                                .source = key_source,                                              \
+                                .measured_by = how,                                                \
+                                .sensitivity = effect},
+    NW_CONSTANT_MAP(X)
+#undef X
 #define X(key_name, key_value, key_unit, key_text, key_source)                                     \
     [NW_CONSTANT_##key_name] = {.key = #key_name,                                                  \
                                 .value = key_value,                                                \
                                 .unit = key_unit,                                                  \
                                 .text = key_text,                                                  \
                                 .source = key_source},
-    NW_CONSTANT_MAP(X)
+        NW_ERROR_MAP(X)
 #undef X
 };
 

@@ -93,6 +93,14 @@ struct nw_cost {
     unsigned how; /* NW_COST_… */
 };
 
+/* One hop inside a node, ns: NCCL 2.30 src/graph/tuning.cc has 0.6-1 us, 11 published boards
+ * 0.8-1.5. */
+#define NW_LINK_HOP_NS 1.1e3
+/* A ring over cards without a switch goes up one card's lanes to the host and down another's: each
+ * byte uses two of the links that a ring over NVLink uses one of. Published nodes: 0.26-0.42 of one
+ * direction, LINK_SHARE of NVLink 0.73-0.83. */
+#define NW_PCIE_RING 0.48
+
 struct nw_fabric {
     const struct nw_curves *curves; /* borrowed; NULL or empty: nothing measured */
     const char *lane;               /* NULL: nw_curves_lane */
@@ -103,7 +111,7 @@ struct nw_fabric {
     double link_bytes_per_s;   /* what one GPU's link can take in, one way; NAN unknown */
     bool link_is_pcie;         /* GPUs meet over host bridges */
     bool link_is_mesh;         /* each GPU has a part of its links to each other: no switch */
-    int link_domain;           /* GPUs that links join, over nodes too (NVL72); 0: those of a node */
+    int link_domain; /* GPUs that links join, over nodes too (NVL72); 0: those of a node */
     /* What it can take in while the switch adds up (NVLS); 0 or NAN: it cannot. */
     double switch_bytes_per_s;
     /* What a node's NICs can send together, one way, by their line rate, and how many there are;

@@ -101,9 +101,9 @@ void nw_fabric_take_topo(struct nw_fabric *fabric, const struct nw_topo *topo)
 
 struct nw_levels nw_levels_of_datasheet(const struct nw_fabric *fabric)
 {
-    const nw_constant share =
-        fabric->link_is_pcie ? NW_CONSTANT_PCIE_SHARE : NW_CONSTANT_LINK_SHARE;
-    const double link = fabric->link_bytes_per_s * nw_fabric_constant(fabric, share) / 1e9;
+    const nw_constant share = NW_CONSTANT_LINK_SHARE;
+    const double link = fabric->link_bytes_per_s * nw_fabric_constant(fabric, share) *
+                        (fabric->link_is_pcie ? NW_PCIE_RING : 1) / 1e9;
     const double adds =
         fabric->switch_bytes_per_s * nw_fabric_constant(fabric, NW_CONSTANT_LINK_SHARE) / 1e9;
     const double wire =
@@ -118,7 +118,7 @@ struct nw_levels nw_levels_of_datasheet(const struct nw_fabric *fabric)
         .gpus_per_node = fabric->gpus_per_node,
         .nic_count = fabric->nic_count,
         .start_ns = 6600, /* NCCL, src/graph/tuning.cc */
-        .link_hop_ns = nw_fabric_constant(fabric, NW_CONSTANT_LINK_LATENCY_NS),
+        .link_hop_ns = NW_LINK_HOP_NS,
         .wire_hop_ns = nw_fabric_constant(fabric, NW_CONSTANT_WIRE_LATENCY_NS),
     };
 }

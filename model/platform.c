@@ -4,42 +4,30 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/gemm.h"
 #include "model/platform.h"
 #include "results/gemm_rate.h"
 
-/* FLOPs that a training step executes (with recomputation) over the datasheet's dense peak. */
-static const struct {
-    const char *prefix;
-    nw_constant efficiency;
-} classes[] = {
-    {"A100", NW_CONSTANT_EFFICIENCY_AMPERE}, {"A800", NW_CONSTANT_EFFICIENCY_AMPERE},
-    {"H100", NW_CONSTANT_EFFICIENCY_HOPPER}, {"H800", NW_CONSTANT_EFFICIENCY_HOPPER},
-    {"H200", NW_CONSTANT_EFFICIENCY_HOPPER}, {"GH200", NW_CONSTANT_EFFICIENCY_HOPPER},
-};
+/* Of a training step's time on one GPU, what its products take: the middle of published steps in 16
+ * bit. For people, and for GPUs whose memory bandwidth is unknown; where it is known the step is
+ * counted operator by operator. */
+#define PRODUCTS_SHARE 0.75
 
-static nw_constant efficiency_of(const struct nw_gpu *gpu)
+static nw_rc catalogue_rate(const struct nw_platform *platform,
+                            const struct nw_precision *precision, struct nw_rate *rate_out)
 {
-    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
-        if (strncmp(gpu->name, classes[i].prefix, strlen(classes[i].prefix)) == 0)
-            return classes[i].efficiency;
-    return NW_CONSTANT_EFFICIENCY_OTHER;
-}
-
-static nw_rc catalogue_rate(const struct nw_gpu *gpu, const struct nw_precision *precision,
-                            struct nw_rate *rate_out)
-{
-    const double peak = nw_gpu_peak(gpu, precision);
-    const nw_constant efficiency = efficiency_of(gpu);
+    const double peak = nw_gpu_peak(platform->gpu, precision);
 
     if (!(peak > 0))
         return nw_fail(NW_EUSAGE,
                        "the catalogue has no %s rate for %s; give --tflops, or another --precision",
-                       precision->name, gpu->name);
-    *rate_out = (struct nw_rate){.flops_per_s = peak * nw_constants[efficiency].value,
-                                 .rel_error = nw_constants[NW_CONSTANT_RATE_ERROR_ASSUMED].value,
-                                 .source = NW_RATE_CATALOGUE,
-                                 .efficiency = efficiency,
-                                 .base_flops_per_s = peak};
+                       precision->name, platform->gpu->name);
+    *rate_out = (struct nw_rate){
+        .flops_per_s = nw_sustained_flops(platform, precision->units) * PRODUCTS_SHARE,
+        .rel_error = platform->assumptions.value[NW_CONSTANT_RATE_ERROR_ASSUMED],
+        .source = NW_RATE_CATALOGUE,
+        .efficiency = NW_CONSTANT_GEMM_SHARE,
+        .base_flops_per_s = peak};
     return NW_OK;
 }
 
@@ -75,10 +63,10 @@ static bool is_same_gpu(const struct nw_gpu *gpu, const char *measured)
 static struct nw_rate rate_of_products(double flop_per_s)
 {
     return (struct nw_rate){
-        .flops_per_s = flop_per_s * nw_constants[NW_CONSTANT_STEP_OF_GEMM].value,
+        .flops_per_s = flop_per_s * PRODUCTS_SHARE,
         .rel_error = nw_constants[NW_CONSTANT_RATE_ERROR_ASSUMED].value,
         .source = NW_RATE_GEMM,
-        .efficiency = NW_CONSTANT_STEP_OF_GEMM,
+        .efficiency = NW_CONSTANT_GEMM_SHARE,
         .base_flops_per_s = flop_per_s,
         .base_low = NAN,
         .base_high = NAN,
@@ -131,8 +119,10 @@ static nw_rc choose_rate(const struct nw_model_request *request, const struct nw
     if ((request->gpu == NULL || is_same_gpu(platform->gpu, measured)) &&
         measured_rate(results, precision, &platform->rate))
         return NW_OK;
-    if (platform->gpu != NULL)
-        return catalogue_rate(platform->gpu, precision, &platform->rate);
+    if (platform->gpu != NULL) {
+        platform->rate.source = NW_RATE_CATALOGUE;
+        return catalogue_rate(platform, precision, &platform->rate);
+    }
     if (measured != NULL)
         return nw_fail(NW_EUSAGE,
                        "how fast one GPU computes is not known: the results name \"%s\", which is "
@@ -149,10 +139,10 @@ static nw_rc datasheet_link(struct nw_platform *platform, const struct nw_model_
 
     fabric->gpus_per_node = request->gpus_per_node;
     NW_TRY(nw_fabric_take_gpu(fabric, platform->gpu, request->link));
-    platform->link_share = fabric->link_is_pcie ? NW_CONSTANT_PCIE_SHARE : NW_CONSTANT_LINK_SHARE;
     if (fabric->link_bytes_per_s > 0) {
-        fabric->intra_busbw_bytes_per_s =
-            fabric->link_bytes_per_s * platform->assumptions.value[platform->link_share];
+        fabric->intra_busbw_bytes_per_s = fabric->link_bytes_per_s *
+                                          platform->assumptions.value[NW_CONSTANT_LINK_SHARE] *
+                                          (fabric->link_is_pcie ? NW_PCIE_RING : 1);
         fabric->intra_from_datasheet = true;
     }
     return NW_OK;

@@ -197,15 +197,18 @@ static nw_rc time_bounds(struct nw_build *build, const struct nw_scenario *scena
 
 static nw_assumed rate_assumptions(const struct nw_rate *rate)
 {
+    const nw_assumed operators =
+        NW_ASSUMES(ATTENTION_SHARE) | NW_ASSUMES(HBM_SHARE) | NW_ASSUMES(LAUNCH_NS);
+
     switch (rate->source) {
     case NW_RATE_STATED:
         return NW_ASSUMES(RATE_ERROR_STATED);
     case NW_RATE_GEMM:
-        return NW_ASSUMES(STEP_OF_GEMM) | NW_ASSUMES(RATE_ERROR_ASSUMED);
+        return operators | NW_ASSUMES(RATE_ERROR_ASSUMED);
     case NW_RATE_CATALOGUE:
         break;
     }
-    return (nw_assumed)1 << rate->efficiency | NW_ASSUMES(RATE_ERROR_ASSUMED);
+    return operators | NW_ASSUMES(GEMM_SHARE) | NW_ASSUMES(RATE_ERROR_ASSUMED);
 }
 
 static nw_assumed cost_assumptions(const struct nw_platform *platform, unsigned how)
@@ -218,8 +221,7 @@ static nw_assumed cost_assumptions(const struct nw_platform *platform, unsigned 
         {NW_COST_RANKS, NW_ASSUMES(RANKS_ERROR)},
         {NW_COST_NODES, NW_ASSUMES(NODES_ERROR)},
         {NW_COST_GIVEN, NW_ASSUMES(LINK_ERROR) | NW_ASSUMES(WIRE_LATENCY_NS)},
-        {NW_COST_DATASHEET, NW_ASSUMES(LINK_ERROR) | NW_ASSUMES(LINK_LATENCY_NS) |
-                                (nw_assumed)1 << platform->link_share},
+        {NW_COST_DATASHEET, NW_ASSUMES(LINK_ERROR) | (nw_assumed)1 << platform->link_share},
         {NW_COST_WIRE,
          NW_ASSUMES(WIRE_SHARE) | NW_ASSUMES(WIRE_LATENCY_NS) | NW_ASSUMES(WIRE_ERROR)},
         {NW_COST_NO_INTERVAL, NW_ASSUMES(IMPORT_ERROR)},

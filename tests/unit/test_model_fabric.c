@@ -135,7 +135,7 @@ Test(fabric, scales_rank_and_node_counts_like_a_ring)
 {
     struct nw_results results = {0};
     struct nw_run *run = nw_results_add_run(&results);
-    const double start = 6600, hop = nw_constants[NW_CONSTANT_LINK_LATENCY_NS].value;
+    const double start = 6600, hop = NW_LINK_HOP_NS;
 
     add_wire(run, &(struct wire){"all_gather", 8, 1, start + 7 * hop, 300e9});
     add_wire(run, &(struct wire){"all_gather", 16, 2, start + 14 * hop + 20e3, 50e9});
