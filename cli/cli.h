@@ -25,6 +25,7 @@ int nw_cmd_quote(int argc, char **argv);
 int nw_cmd_predict(int argc, char **argv);
 int nw_cmd_decide(int argc, char **argv);
 int nw_cmd_emit(int argc, char **argv);
+int nw_cmd_search(int argc, char **argv);
 int nw_cmd_infer(int argc, char **argv);
 int nw_cmd_list(int argc, char **argv);
 

@@ -22,6 +22,8 @@ static const struct nw_command nw_commands[] = {
     {"audit", "hold results against a quote and against physics", nw_cmd_audit},
     {"predict", "memory and step time of a training job from measured curves", nw_cmd_predict},
     {"decide", "is a second node worth its price", nw_cmd_decide},
+    {"search", "the fastest and the cheapest mix of parallelism, batch and memory saving",
+     nw_cmd_search},
     {"emit", "the plan as configuration: DeepSpeed, Accelerate, Megatron, Slurm, Kubernetes",
      nw_cmd_emit},
     {"infer", "serving: tokens/s, latency, sequences at once and cost on any GPUs", nw_cmd_infer},

@@ -69,6 +69,24 @@ static const struct nw_option decide_rows[] = {
      .help = "a node's topology with its measured disk (nodeworth check --disk PATH --save DIR)"},
 };
 #define DECIDE_COUNT (sizeof decide_rows / sizeof decide_rows[0])
+static const struct nw_option search_rows[] = {
+    {.name = "max-nodes",
+     .argument = "N",
+     .type = NW_OPTION_INT,
+     .offset = offsetof(struct nw_model_args, search_max_nodes),
+     .min = 1,
+     .max = 16384,
+     .help = "1, 2, 4 ... nodes up to so many; without it those of --nodes"},
+    {.name = "top",
+     .argument = "N",
+     .type = NW_OPTION_INT,
+     .offset = offsetof(struct nw_model_args, search_top),
+     .min = 1,
+     .max = 1000,
+     .fallback = "10",
+     .help = "so many of the fastest plans are shown"},
+};
+#define SEARCH_COUNT (sizeof search_rows / sizeof search_rows[0])
 #define EMIT_COUNT   (sizeof emit_rows / sizeof emit_rows[0])
 #define BATCH_COUNT  (sizeof batch_rows / sizeof batch_rows[0])
 #define OWN_COUNT    (sizeof own_rows / sizeof own_rows[0])
@@ -90,9 +108,10 @@ nw_rc nw_model_args_parse(int argc, char **argv, const char *doc, unsigned takes
                           struct nw_model_args *args_out, struct nw_results *results_out)
 {
     const size_t offset = offsetof(struct nw_model_args, request);
-    struct nw_option *rows = calloc(OWN_COUNT + BATCH_COUNT + EMIT_COUNT + DECIDE_COUNT +
-                                        nw_model_option_count + nw_price_option_count,
-                                    sizeof *rows);
+    struct nw_option *rows =
+        calloc(OWN_COUNT + BATCH_COUNT + EMIT_COUNT + SEARCH_COUNT + DECIDE_COUNT +
+                   nw_model_option_count + nw_price_option_count,
+               sizeof *rows);
     struct nw_results results = {0};
     nw_rc rc;
 
@@ -106,6 +125,8 @@ nw_rc nw_model_args_parse(int argc, char **argv, const char *doc, unsigned takes
         count += nw_cli_embed(rows + count, emit_rows, EMIT_COUNT, 0, true);
     if ((takes & NW_ARGS_DECIDE) != 0)
         count += nw_cli_embed(rows + count, decide_rows, DECIDE_COUNT, 0, true);
+    if ((takes & NW_ARGS_SEARCH) != 0)
+        count += nw_cli_embed(rows + count, search_rows, SEARCH_COUNT, 0, true);
     count += nw_cli_embed(rows + count, nw_model_options, nw_model_option_count, offset, true);
     if ((takes & NW_ARGS_PRICES) != 0)
         count += nw_cli_embed(rows + count, nw_price_options, nw_price_option_count, offset, true);

@@ -9,6 +9,7 @@
 enum {
     NW_ARGS_PRICES = 1,  /* the price options */
     NW_ARGS_BATCH = 2,   /* --batch */
+    NW_ARGS_SEARCH = 8,  /* --max-nodes, --top */
     NW_ARGS_EMIT = 4,    /* --as, --out, --script, --image */
     NW_ARGS_DECIDE = 16, /* --candidate, --topo */
 };
@@ -18,6 +19,7 @@ struct nw_model_args {
     struct nw_option_list results_files;
     const char *quote_path;
     const char *batch_path;
+    int search_max_nodes, search_top;
     const char *emit_as, *emit_out, *emit_script, *emit_image;
     struct nw_option_list candidates; /* "A=results.jsonl,quote.ini" */
     struct nw_option_list topo_files;
