@@ -74,10 +74,11 @@ static nw_rc check_pipeline(const struct nw_layout *layout, const struct nw_tran
         return nw_fail(NW_EUSAGE, "--virtual-stages %d needs --pp 2 or more", v);
     if (pp == 1)
         return NW_OK;
-    if ((double)net->layers < chunks)
+    if ((double)net->layers < chunks && (double)net->layers + 2 != chunks)
         return nw_fail(NW_EUSAGE,
                        "--pp %d x --virtual-stages %d makes %.0f pieces of %llu layers; accepted: "
-                       "%llu pieces at most",
+                       "%llu pieces at most, or one for each layer, the embeddings and the output "
+                       "layer",
                        pp, v, chunks, (number)net->layers, (number)net->layers);
     if (v > 1 && net->layers % (uint64_t)(pp * v) > 0 && (net->layers + 2) % (uint64_t)(pp * v) > 0)
         return nw_fail(NW_EUSAGE,

@@ -225,16 +225,28 @@ void nw_build_units(struct nw_build *build)
 
 /* ---- stages -------------------------------------------------------------------------------- */
 
-/* Layers dealt evenly to stages × virtual stages, what is left over to the first. */
+/* The first layer of a chunk. Where the layers do not go up and embeddings and output layer,
+ * counted as one each, make them, they are (Megatron-Core account_for_embedding_in_pipeline_split,
+ * BLOOM); else what is left over goes to the first. */
+static int first_layer(const struct nw_build *build, int index)
+{
+    const int chunks = build->stage_count * build->virtual_stages;
+    const int layers = (int)build->job->net.layers;
+    const int each = layers / chunks, left = layers % chunks;
+
+    if (left == 0 || (layers + 2) % chunks != 0)
+        return index * each + (index < left ? index : left);
+    const int slot = index * ((layers + 2) / chunks) - 1; /* the embeddings are slot -1 */
+
+    return slot < 0 ? 0 : slot > layers ? layers : slot;
+}
+
 struct nw_chunk nw_build_chunk(const struct nw_build *build, int stage, int chunk)
 {
     const int chunks = build->stage_count * build->virtual_stages;
     const int index = chunk * build->stage_count + stage;
-    const int layers = (int)build->job->net.layers;
     const int plain = (int)nw_transformer_layer_count(&build->job->net, NW_LAYER_PLAIN);
-    const int each = layers / chunks, left = layers % chunks;
-    const int first = index * each + (index < left ? index : left);
-    const int last = first + each + (index < left ? 1 : 0);
+    const int first = first_layer(build, index), last = first_layer(build, index + 1);
     const int split = plain < first ? first : plain > last ? last : plain;
 
     return (struct nw_chunk){.first = {first, split},
