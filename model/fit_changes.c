@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/fit.h"
+#include "model/memory_policy.h"
 
 static const struct nw_strategy *strategy_named(const char *name)
 {
@@ -128,7 +129,8 @@ static bool double_degree(struct nw_fit_state *state, int *degree, int most)
 {
     const int before = *degree > 1 ? *degree : 1;
 
-    if (before * 2 > most || state->job.net.stated_parameters > 0)
+    if (before * 2 > most || state->job.net.stated_parameters > 0 ||
+        nw_memory_policy_of(state->layout.profile)->whole_layers)
         return false;
     *degree = before * 2;
     return layout_holds(state);

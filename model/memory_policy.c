@@ -39,6 +39,7 @@ const struct nw_memory_policy nw_memory_policies[] = {
         EAGER,
         .quantised_inputs = true,
         .gathered_units = 2,
+        .whole_layers = true,
         .loss_bytes = 16,
         .source = "transformers modeling_llama.py: logits.float(), shift_logits.contiguous(), "
                   "CrossEntropyLoss; accelerate autocast",
@@ -74,6 +75,7 @@ const struct nw_memory_policy nw_memory_policies[] = {
         .text = "fp32 weights cut by FSDP, 16-bit gathered layers, fused loss",
         AUTOCAST,
         .gathered_units = 2,
+        .whole_layers = true,
         .loss_bytes = 4,
         .source = "llm-foundry: mixed_precision PURE, low_precision_layernorm, loss_fn "
                   "fused_crossentropy",
@@ -88,6 +90,7 @@ const struct nw_memory_policy nw_memory_policies[] = {
         .frozen_stay = true,
         .gathered_units = 2,
         .update_bytes = 2,
+        .whole_layers = true,
         .loss_bytes = 10,
         .source = "LitGPT model.py, lora.py (lora_dropout 0.05), utils.py (chunked_cross_entropy); "
                   "Fabric bf16-true; torch.optim foreach",
@@ -102,6 +105,7 @@ const struct nw_memory_policy nw_memory_policies[] = {
         .gradients_stay = true,
         .bucket_copies = true,
         .update_bytes = 4,
+        .whole_layers = true,
         .loss_bytes = 16,
         .source = "DeepSpeed runtime/zero/stage_1_and_2.py, stage3.py: flat 16-bit groups, fp32 "
                   "partition and its fp32 gradient during the step; models of transformers",
@@ -152,6 +156,7 @@ const struct nw_memory_policy nw_memory_policies[] = {
         .text = "16-bit weights, fp32 copy in the optimizer, fused kernels, fp32 loss",
         .dropout = true,
         .update_bytes = 4,
+        .whole_layers = true,
         .loss_bytes = 14,
         .source = "apex amp O2",
     },
@@ -202,6 +207,7 @@ const struct nw_memory_policy nw_memory_policies[] = {
         .gradients_stay = true,
         .gathered_units = 2,
         .one_arena = true,
+        .whole_layers = true,
         .loss_bytes = 2,
         .source = "llm.c train_gpt2.cu: fused classifier writes the gradient over the logits",
     },
@@ -211,6 +217,7 @@ const struct nw_memory_policy nw_memory_policies[] = {
         .dropout = true,
         .gradients_stay = true,
         .one_arena = true,
+        .whole_layers = true,
         .loss_bytes = 14,
         .source = "MXNet amp multi_precision",
     },

@@ -12,8 +12,9 @@
 struct nw_profile;
 
 struct nw_memory_policy {
-    const char *name; /* as the profile's that it belongs to */
-    const char *text; /* for people: what was assumed */
+    const char *name;  /* as the profile's that it belongs to */
+    const char *text;  /* for people: what was assumed */
+    bool whole_layers; /* has neither tensor nor pipeline parallelism */
     /* Parameters. */
     bool fp32_weights;     /* the weights are fp32, products use 16-bit copies (autocast, FSDP's
                               MixedPrecision); no other master copy then */
