@@ -120,7 +120,7 @@ const char *nw_cell_come_by(const struct nw_step *step)
 {
     if (step->rank_count < 2)
         return "–";
-    if ((step->how & NW_COST_DATASHEET) != 0)
+    if ((step->how & (NW_COST_DATASHEET | NW_COST_WIRE)) != 0)
         return "datasheet";
     if ((step->how & NW_COST_GIVEN) != 0)
         return "given";
@@ -136,20 +136,28 @@ const char *nw_cell_come_by(const struct nw_step *step)
 static void print_rate(FILE *stream, const struct nw_platform *platform)
 {
     const struct nw_rate *rate = &platform->rate;
-    char got[32], base[32];
+    const bool roofline = platform->hbm_bytes_per_s > 0; /* model/compute.c */
+    char got[32], base[32], memory[32];
 
     nw_format_sig(got, rate->flops_per_s / 1e12, 3);
     nw_format_sig(base, rate->base_flops_per_s / 1e12, 3);
-    if (rate->source == NW_RATE_STATED)
-        fprintf(stream, "%s TFLOP/s per GPU in a training step (given)", got);
-    else if (rate->source == NW_RATE_GEMM)
-        fprintf(stream, "%s TFLOP/s per GPU: %.0f %% (assumed) of %s in matrix products%s%s", got,
-                100 * rate->flops_per_s / rate->base_flops_per_s, base,
-                rate->measured ? ", measured (the slowest GPU)" : "",
-                rate->simulated ? ", SIMULATED" : "");
+    if (rate->source == NW_RATE_STATED) {
+        fprintf(stream, "computes at %s TFLOP/s per GPU in a training step (given)\n", got);
+        return;
+    }
+    if (roofline)
+        fprintf(stream, "computes operator by operator: matrix products at up to %s TFLOP/s", base);
     else
-        fprintf(stream, "%s TFLOP/s per GPU: %.0f %% (assumed) of the datasheet's %s", got,
+        fprintf(stream, "computes at %s TFLOP/s per GPU: %.0f %% (assumed) of %s", got,
                 100 * rate->flops_per_s / rate->base_flops_per_s, base);
+    fprintf(stream, " (%s%s)",
+            rate->source == NW_RATE_CATALOGUE ? "datasheet"
+            : rate->measured                  ? "measured, the slowest GPU"
+                                              : "given",
+            rate->simulated ? ", SIMULATED" : "");
+    if (roofline)
+        fprintf(stream, ", memory %s GB/s", nw_format_gb_per_s(memory, platform->hbm_bytes_per_s));
+    fputc('\n', stream);
 }
 
 void nw_report_training(FILE *stream, const struct nw_job *job)
@@ -230,9 +238,8 @@ nw_rc nw_report_job(FILE *stream, const struct nw_model *model)
             platform->gpu != NULL ? platform->gpu->name : "");
     if (platform->memory_bytes > 0)
         fprintf(stream, ", %s each", nw_format_bytes(text, platform->memory_bytes));
-    fprintf(stream, "\ncomputes at ");
+    fputc('\n', stream);
     print_rate(stream, platform);
-    fprintf(stream, "\n");
     if (has_several_lanes(&model->curves))
         fprintf(stream, "communication as measured over lane %s\n",
                 fabric->lane != NULL ? fabric->lane : nw_curves_lane(&model->curves));

@@ -54,7 +54,7 @@ nw_rc nw_report_breakdown(FILE *stream, const struct nw_step *step)
             snprintf(list + length, sizeof list - length, "%s%s %s %s", length > 0 ? ", " : "",
                      fills[i % FILL_COUNT], part->title, share(percent, part->ns / step->step_ns));
 
-        if (part->ns < 0.0005 * step->step_ns || added < 0 || (size_t)added >= sizeof list - length)
+        if (part->ns < 0.005 * step->step_ns || added < 0 || (size_t)added >= sizeof list - length)
             list[length] = '\0'; /* too small to tell */
         else
             length += (size_t)added;
