@@ -7,7 +7,7 @@
 import math
 from collections import defaultdict
 
-from stats import Summary, additive_medians, median, weights_of
+from stats import Summary, levels, median, weights_of
 
 
 def gpu_class(gpu):
@@ -93,14 +93,13 @@ class Board:
         found = {}
         for family in {r.job.family for r in rows}:
             change = (changes or {}).get(family, {})
-            items = [(r.job.family, r.job.profile, gpu_class(r.job.gpu), -r.log_ratio - sum(slopes[key][index[id(r)]] * d for key, d in change.items()))
+            items = [(r.job.family, r.job.profile, -r.log_ratio - sum(slopes[key][index[id(r)]] * d for key, d in change.items()))
                      for r in rows if r.job.family != family]
-            profile, gpu = additive_medians(items)
+            level = levels(items, {name: math.log(value) for name, value in shipped.items() if value})
 
-            def factor(result, profile=profile, gpu=gpu):
+            def factor(result, level=level):
                 name = result.job.profile
-                neutral = -math.log(shipped.get(name) or 1) if name not in profile else 0
-                return math.exp(profile.get(name, neutral) + gpu.get(gpu_class(result.job.gpu), 0))
+                return math.exp(level.get(name, -math.log(shipped.get(name) or 1)))
             found[family] = factor
         return found
 

@@ -301,6 +301,7 @@ def find(row):
     if not shape.heads:
         wish = 128 if shape.hidden >= 2048 else 64
         sizes = [size for size in range(8, 513, 8) if shape.hidden % size == 0] or [shape.hidden]
+        sizes = [size for size in sizes if shape.hidden // size % (whole(row, "tp") or 1) == 0] or sizes
         shape.heads = shape.hidden // min(sizes, key=lambda size: abs(size - wish))
         assumed.append("heads")
     if columns["heads"] and not columns["kv_heads"] and (not known or known["kv_heads"] == known["heads"]):

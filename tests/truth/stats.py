@@ -63,17 +63,16 @@ def percent(value, digits=1, sign=False):
     return "-" if value != value else f"{value * 100:{'+' if sign else ''}.{digits}f} %"
 
 
-def additive_medians(items, rounds=4):
-    """items: [(family, first, second, log ratio)]: log ratio ≈ a[first] + b[second], each fitted in turn as the median over
-    families' medians, so that a family with many rows has one vote. A level seen in one family only is taken half."""
-    a, b = {}, {}
-    for _ in range(rounds):
-        for target, mine, other, other_index in ((a, 1, b, 2), (b, 2, a, 1)):
-            grouped = {}
-            for item in items:
-                left = item[3] - other.get(item[other_index], 0)
-                grouped.setdefault(item[mine], {}).setdefault(item[0], []).append(left)
-            for level, families in grouped.items():
-                votes = [median(values) for values in families.values()]
-                target[level] = median(votes) * (len(votes) / (len(votes) + 1))
-    return a, b
+def levels(items, shipped=None):
+    """{level: correction of its logarithm} from items (family, level, log of measured over predicted): the median over families of their medians, so that
+    a family with many rows has one vote, and n / (n + 1) of it for n families: one is little to go by. `shipped`: the logarithm of the factor that the
+    predictions already hold; it is what is fitted, the correction is the new one less the shipped one."""
+    grouped = {}
+    for family, level, value in items:
+        grouped.setdefault(level, {}).setdefault(family, []).append(value)
+    out = {}
+    for level, families in grouped.items():
+        have = (shipped or {}).get(level, 0)
+        votes = [have + median(values) for values in families.values()]
+        out[level] = median(votes) * len(votes) / (len(votes) + 1) - have
+    return out
