@@ -189,13 +189,21 @@ static const struct nw_curve *sibling(const struct nw_fabric *fabric, const stru
 
 /* ---- taking it over ------------------------------------------------------------------------ */
 
-/* Wire rate and hop that the curve shows. */
+/* Wire rate and hop that the curve shows. Where the links inside the nodes take as long already, it
+ * shows only that the wire is not slower; then the line rate counts, where it is known. */
 static void read_wire(const struct nw_curve *curve, struct nw_levels *levels)
 {
     const struct nw_group group = group_of(curve);
+    const double line_rate = levels->wire_rate;
     struct nw_legs legs;
 
+    levels->wire_rate = INFINITY;
+    nw_legs_of(levels, curve->coll, group, &legs);
+    const bool by_links = nw_legs_beta(&legs) > 0.85 * curve->beta_ns_per_byte;
+
     levels->wire_rate = fmax(rate_behind(curve, levels, true), 1e-9);
+    if (by_links && isfinite(line_rate))
+        levels->wire_rate = fmax(levels->wire_rate, line_rate);
     nw_legs_of(levels, curve->coll, group, &legs);
     const double alpha = nw_legs_alpha(&legs), hop = fmax(levels->wire_hop_ns, 1);
 

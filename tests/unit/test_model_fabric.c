@@ -205,6 +205,24 @@ Test(fabric, the_nearest_node_count_speaks_and_two_show_the_trend)
     nw_results_free(&results);
 }
 
+/* Two nodes that the switches inside bound say nothing against the wire. */
+Test(fabric, a_curve_that_the_links_bound_is_no_measure_of_the_wire)
+{
+    struct nw_results results = {0};
+    struct nw_fabric fabric = datasheet("H100 SXM5", 8, 3200, 8);
+
+    add_wire(nw_results_add_run(&results), &(struct wire){"all_reduce", 16, 2, 60e3, 480e9});
+    struct nw_curves curves = curves_of(&results, 8);
+
+    fabric.curves = &curves;
+    const double four = busbw(&fabric, "all_reduce", 1 << 30, group(32, 4, 0));
+
+    cr_expect(gt(dbl, four, 300), "%g", four);
+    cr_expect(lt(dbl, four, 400), "%g", four);
+    nw_curves_free(&curves);
+    nw_results_free(&results);
+}
+
 /* Groups of one rank per node share the node's NICs; a curve measured so is divided no further. */
 Test(fabric, groups_that_share_nics_divide_them)
 {
