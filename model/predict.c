@@ -195,20 +195,22 @@ static nw_rc time_bounds(struct nw_build *build, const struct nw_scenario *scena
 
 /* ---- what it stands on --------------------------------------------------------------------- */
 
-static nw_assumed rate_assumptions(const struct nw_rate *rate)
+static nw_assumed rate_assumptions(const struct nw_platform *platform)
 {
+    const nw_assumed error =
+        platform->anchored ? NW_ASSUMES(RATE_ERROR_STATED) : NW_ASSUMES(RATE_ERROR_ASSUMED);
     const nw_assumed operators =
         NW_ASSUMES(ATTENTION_SHARE) | NW_ASSUMES(HBM_SHARE) | NW_ASSUMES(LAUNCH_NS);
 
-    switch (rate->source) {
+    switch (platform->rate.source) {
     case NW_RATE_STATED:
         return NW_ASSUMES(RATE_ERROR_STATED);
     case NW_RATE_GEMM:
-        return operators | NW_ASSUMES(RATE_ERROR_ASSUMED);
+        return operators | error;
     case NW_RATE_CATALOGUE:
         break;
     }
-    return operators | NW_ASSUMES(GEMM_SHARE) | NW_ASSUMES(RATE_ERROR_ASSUMED);
+    return operators | NW_ASSUMES(GEMM_SHARE) | error;
 }
 
 static nw_assumed cost_assumptions(const struct nw_platform *platform, unsigned how)
@@ -239,7 +241,7 @@ static nw_assumed assumptions_of(const struct nw_build *build, const struct nw_s
                        build->profile->weights == NW_OVERLAP_FUSED ||
                        build->profile->tensor == NW_OVERLAP_FUSED;
     nw_assumed assumed =
-        rate_assumptions(&build->platform->rate) | cost_assumptions(build->platform, step->how);
+        rate_assumptions(build->platform) | cost_assumptions(build->platform, step->how);
 
     if (step->hidden_ns > 0 && !isfinite(build->scenario->overlap_loss))
         assumed |= NW_ASSUMES(OVERLAP_LOSS_ERROR) |
