@@ -23,6 +23,9 @@ nw_rc nw_fit_memory(const struct nw_fit_state *state, const struct nw_platform *
     const uint64_t share = job->global_batch / ranks;
     uint64_t micro_batch = job->micro_batch < share ? job->micro_batch : share;
 
+    if (micro_batch == 0)
+        return nw_fail(NW_EUSAGE, "a micro-batch of 0 sequences; accepted: 1 or more");
+
     while (share % micro_batch != 0)
         micro_batch--;
     nw_memory_of(job, &state->layout, micro_batch, share / micro_batch, &platform->assumptions,

@@ -53,8 +53,10 @@ double nw_memory_buffers(const struct nw_memory_task *task, const struct nw_stag
 
     if (cut)
         bytes += gathered(task, own);
-    else if (strategy != NULL && !alone && trains && strategy->optimizer_sharded &&
-             task->policy->bucket_copies)
+    if (cut && strategy->quantised) /* ZeRO++ hpZ (Wang et al. 2023, section 3.2) */
+        bytes += e * all / nw_layout_shard_count(task->layout);
+    if (!cut && strategy != NULL && !alone && trains && strategy->optimizer_sharded &&
+        task->policy->bucket_copies)
         bytes += smaller(profile->reduce_bucket_elements, all) * task->job->gradient_bytes +
                  smaller(profile->gather_bucket_elements, all) * e;
     else if (strategy != NULL && trains && !strategy->optimizer_sharded &&

@@ -88,7 +88,11 @@ struct nw_stage_parameters nw_memory_parameters(const struct nw_memory_task *tas
  * of the data-parallel ranks hold different ones. */
 static double cut(const struct nw_memory_task *task, bool sharded, double dense, double experts)
 {
-    const double ranks = nw_layout_shard_count(task->layout);
+    const struct nw_strategy *strategy = task->layout->strategy;
+    /* ZeRO++ cuts over all ranks and keeps a second copy in each node (hpZ). */
+    const double ranks = strategy != NULL && strategy->quantised
+                             ? nw_layout_reduce_count(task->layout)
+                             : nw_layout_shard_count(task->layout);
 
     return sharded ? dense / ranks + experts / larger(ranks / task->ep, 1) : dense + experts;
 }

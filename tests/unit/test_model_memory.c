@@ -113,8 +113,9 @@ Test(memory, strategies_cut_their_shares)
     const struct {
         const char *strategy;
         double bytes;
-    } cases[] = {{"ddp", 16},      {"zero1", 4 + 12 / n}, {"zero2", 2 + 14 / n}, {"zero3", 16 / n},
-                 {"fsdp", 16 / n}, {"fsdp-keep", 16 / n}, {"hsdp", 16 / 8.0}};
+    } cases[] = {{"ddp", 16},        {"zero1", 4 + 12 / n}, {"zero2", 2 + 14 / n},
+                 {"zero3", 16 / n},  {"fsdp", 16 / n},      {"fsdp-keep", 16 / n},
+                 {"hsdp", 16 / 8.0}, {"zeropp", 16 / n}};
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct nw_layout layout = layout_of("deepspeed", cases[i].strategy, 64);
