@@ -67,7 +67,8 @@ static nw_rc quote_links(struct trial *trial)
         return nw_fail(NW_ENOMEM, "no memory for the curves");
     }
     trial->points = points;
-    memcpy(items, curves->items, curves->count * sizeof *items);
+    if (curves->count > 0)
+        memcpy(items, curves->items, curves->count * sizeof *items);
     curves->items = items; /* the trial's own from here on */
     trial->point_lists = curves->count;
     for (size_t c = 0; c < curves->count; c++) {

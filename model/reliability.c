@@ -4,6 +4,8 @@
 #include "model/model.h"
 
 #define HOUR_NS 3.6e12
+/* A training that hardly ever gets through still has a cost, so that two can be compared. */
+#define LEAST_KEPT 1e-12
 
 double nw_young_interval(double write_ns, double failure_ns)
 {
@@ -90,9 +92,10 @@ void nw_upkeep_of(const struct nw_job *job, const struct nw_terms *terms,
         isfinite(failures->checkpoint_interval_ns) ? failures->checkpoint_interval_ns
         : isfinite(upkeep.write_ns) ? nw_daly_interval(upkeep.write_ns, upkeep.failure_ns)
                                     : NAN;
-    upkeep.useful = nw_useful_share(isnan(upkeep.interval_ns) ? 0 : upkeep.interval_ns,
-                                    isnan(upkeep.write_ns) ? 0 : upkeep.write_ns,
-                                    failures->restart_ns, upkeep.failure_ns);
+    upkeep.useful = fmax(nw_useful_share(isnan(upkeep.interval_ns) ? 0 : upkeep.interval_ns,
+                                         isnan(upkeep.write_ns) ? 0 : upkeep.write_ns,
+                                         failures->restart_ns, upkeep.failure_ns),
+                         LEAST_KEPT);
     fill_loading(terms, step, (double)step->global_batch * (double)job->sequence, &upkeep);
     *upkeep_out = upkeep;
 }

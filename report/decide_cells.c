@@ -40,6 +40,8 @@ const char *nw_cell_money(struct nw_cell *cell, double amount)
 
     if (amount >= 1e3 && amount < 1e6)
         snprintf(cell->text, sizeof cell->text, "%.0f", amount);
+    else if (amount >= 1e15)
+        snprintf(cell->text, sizeof cell->text, "%.3g", amount);
     else if (amount >= 1e6)
         snprintf(cell->text, sizeof cell->text, "%s", nw_format_count(text, amount));
     else

@@ -117,7 +117,7 @@ static nw_rc print_choices(FILE *stream, const struct nw_screen *screen)
     const struct nw_terms *terms = &screen->model->terms;
     char cost_title[64];
     const struct nw_column columns[] = {{"Nodes", NW_RIGHT},          {"fastest", NW_LEFT},
-                                        {"memory per GPU", NW_RIGHT}, {"step [95 %]", NW_RIGHT},
+                                        {"memory per GPU", NW_RIGHT}, {"step [90 %]", NW_RIGHT},
                                         {"tokens/s", NW_RIGHT},       {"speed-up", NW_RIGHT},
                                         {cost_title, NW_RIGHT}};
     struct nw_table *table;
