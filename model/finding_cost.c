@@ -270,13 +270,15 @@ static nw_rc step_at(const struct view *view, const struct rates *rates, double 
     struct nw_model model;
     struct nw_platform platform;
     struct nw_layout layout;
+    struct nw_job job;
     struct nw_step step;
     nw_rc rc;
 
     NW_TRY(open_model(view, rates, &model));
     platform = nw_model_platform(&model);
     layout = nw_model_layout(&model, view->costs.node_count, view->costs.strategy);
-    rc = nw_predict(&model.job, &platform, &layout, &model.scenario, &step);
+    job = nw_model_job(&model, &layout);
+    rc = nw_predict(&job, &platform, &layout, &model.scenario, &step);
     nw_model_close(&model);
     if (rc == NW_OK)
         *ns_out = step.step_ns;

@@ -19,10 +19,11 @@ struct both {
 static nw_rc saved_at(const struct both *both, const struct nw_scenario *fast,
                       const struct nw_scenario *slow, double *saved_out)
 {
+    const struct nw_job job = nw_model_job(both->model, &both->layout);
     struct nw_step over_fast, over_slow;
 
-    NW_TRY(nw_predict_scenario(&both->model->job, &both->fast, &both->layout, fast, &over_fast));
-    NW_TRY(nw_predict_scenario(&both->model->job, &both->slow, &both->layout, slow, &over_slow));
+    NW_TRY(nw_predict_scenario(&job, &both->fast, &both->layout, fast, &over_fast));
+    NW_TRY(nw_predict_scenario(&job, &both->slow, &both->layout, slow, &over_slow));
     *saved_out = 1 - over_fast.step_ns / over_slow.step_ns;
     return NW_OK;
 }
@@ -61,11 +62,10 @@ static bool is_of_curves(const struct nw_step *step)
 static nw_rc predict_both(const struct both *both, struct nw_lane_effect *effect)
 {
     const struct nw_model *model = both->model;
+    const struct nw_job job = nw_model_job(model, &both->layout);
 
-    NW_TRY(
-        nw_predict(&model->job, &both->fast, &both->layout, &model->scenario, &effect->over_fast));
-    NW_TRY(
-        nw_predict(&model->job, &both->slow, &both->layout, &model->scenario, &effect->over_slow));
+    NW_TRY(nw_predict(&job, &both->fast, &both->layout, &model->scenario, &effect->over_fast));
+    NW_TRY(nw_predict(&job, &both->slow, &both->layout, &model->scenario, &effect->over_slow));
     if (!is_of_curves(&effect->over_fast) || !is_of_curves(&effect->over_slow))
         return nw_fail(NW_ENODEV, "the step over %s or %s is not from measured curves",
                        effect->fast, effect->slow);

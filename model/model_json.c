@@ -286,7 +286,11 @@ nw_rc nw_model_json_start(const struct nw_model *model, const char *kind, json_t
 {
     NW_TRY(nw_json_set_int(root, "schema", NW_MODEL_SCHEMA_VERSION));
     NW_TRY(nw_json_set_text(root, "kind", kind));
-    NW_TRY(set_job(root, &model->job));
+    const struct nw_layout layout =
+        nw_model_layout(model, model->node_counts[0], model->strategies[0]);
+    const struct nw_job job = nw_model_job(model, &layout);
+
+    NW_TRY(set_job(root, &job));
     NW_TRY(set_platform(root, &model->platform));
     NW_TRY(set_anchor(root, &model->anchor));
     return set_defaults(root, &model->defaults);

@@ -230,7 +230,11 @@ nw_rc nw_report_job(FILE *stream, const struct nw_model *model)
     const struct nw_fabric *fabric = &platform->fabric;
     char text[32];
 
-    nw_report_training(stream, &model->job);
+    const struct nw_layout layout =
+        nw_model_layout(model, model->node_counts[0], model->strategies[0]);
+    const struct nw_job job = nw_model_job(model, &layout);
+
+    nw_report_training(stream, &job);
     print_framework(stream, model);
     print_spread(stream, model);
     fprintf(stream, "%d GPU%s per node%s%s", fabric->gpus_per_node,
