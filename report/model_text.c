@@ -105,13 +105,16 @@ const char *nw_cell_nodes(struct nw_cell *cell, int node_count)
 const char *nw_cell_room(struct nw_cell *cell, const struct nw_model *model,
                          const struct nw_step *step)
 {
+    const double left = ((double)model->platform.memory_bytes - step->memory.total_bytes) / GIB;
     char text[32];
-    const double left = (double)model->platform.memory_bytes - step->memory.total_bytes;
 
     if (step->fits < 0)
         return "unknown";
-    snprintf(cell->text, sizeof cell->text, step->fits == 1 ? "%s free" : "NO, %s over",
-             nw_format_sig(text, fabs(left) / GIB, 3));
+    if (fabs(left) < 1)
+        snprintf(text, sizeof text, "%.2f", fabs(left));
+    else
+        nw_format_sig(text, fabs(left), 3);
+    snprintf(cell->text, sizeof cell->text, step->fits == 1 ? "%s free" : "NO, %s over", text);
     return cell->text;
 }
 

