@@ -44,8 +44,19 @@ static const struct {
     const char *framework, *strategies;
 } offers[] = {
     {"deepspeed", "ddp,zero1,zero2,zero3"},
+    {"hf", "ddp,zero2,zero3,fsdp"}, /* accelerate over PyTorch and DeepSpeed */
+    {"colossalai", "ddp,zero1,zero2,zero3"},
     {"megatron", "ddp,distopt"},
-    {NULL, "ddp,zero1,fsdp-keep,fsdp"}, /* zero1: ZeroRedundancyOptimizer */
+    {"megatron-lm", "ddp,distopt"},
+    {"nemo", "ddp,distopt"},
+    {"megatron-deepspeed", "ddp,zero1"},
+    {"internevo", "ddp,zero1"},
+    {"llm.c", "ddp,zero1"},
+    {"apex", "ddp"},
+    {"mxnet", "ddp"},
+    {"paddle", "ddp,zero1,zero2,zero3"},
+    {"jax", "ddp,fsdp"},
+    {NULL, "ddp,zero1,fsdp-keep,fsdp"}, /* PyTorch; zero1: ZeroRedundancyOptimizer */
 };
 
 static const struct nw_profile *profile_named(const char *name)
@@ -98,8 +109,7 @@ static nw_rc choose_offers(const struct nw_profile *profile, struct nw_model *mo
     const size_t count = sizeof offers / sizeof offers[0];
     size_t row = 0;
 
-    while (row + 1 < count &&
-           strncmp(offers[row].framework, profile->name, strlen(offers[row].framework)) != 0)
+    while (row + 1 < count && strcmp(offers[row].framework, profile->name) != 0)
         row++;
     return nw_request_each_word(offers[row].strategies, "--strategy", take_offer, model);
 }
