@@ -76,7 +76,7 @@ static void add_against(const struct nw_model *model, const struct nw_choice *ba
     add(choice, choice->cost_ratio > 1 + 1e-9, NW_REASON_COST, choice->cost_ratio, limit);
     add(choice, waits >= WAIT_WORTH_NAMING, NW_REASON_WIRE, waits, 1 - 1 / limit);
     add(choice,
-        choice->cost_ratio > limit && choice->weak_predicted &&
+        price_ratio / choice->speedup > limit && choice->weak_predicted &&
             price_ratio / choice->weak_speedup <= limit,
         NW_REASON_LARGER_BATCH, (double)choice->weak.global_batch, (double)step->global_batch);
     add(choice, short_run, NW_REASON_ONE_OFF, choice->token_even_count, model->job.tokens);

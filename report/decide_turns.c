@@ -80,12 +80,13 @@ static void tell_cost(struct nw_say *say, const struct context *context,
                       const struct nw_reason *reason)
 {
     const char *what = isfinite(context->model->job.tokens) ? "the training" : "a token";
+    char more[32];
 
     if (reason->kind == NW_REASON_CHEAPER)
         nw_say(say, "cost: %s costs %.1f %% less", what, 100 * (1 - reason->value));
     else
-        nw_say(say, "cost: %s costs %.1f %% more; %.0f %% more are worth the time won", what,
-               100 * (reason->value - 1), 100 * (reason->limit - 1));
+        nw_say(say, "cost: %s costs %s %% more; %.0f %% more are worth the time won", what,
+               nw_format_sig(more, 100 * (reason->value - 1), 3), 100 * (reason->limit - 1));
 }
 
 static void tell_faster(struct nw_say *say, const struct context *context,
