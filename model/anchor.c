@@ -220,7 +220,8 @@ static nw_rc calibrate(struct nw_model *model, const struct nw_job *job,
  * the factor could not explain. */
 static double error_of(const struct nw_model *model, const struct nw_anchor *anchor)
 {
-    const double held_out = model->platform.assumptions.value[NW_CONSTANT_RATE_ERROR_STATED];
+    const struct nw_platform *platform = &model->platform;
+    const double held_out = platform->assumptions.value[platform->anchor_error];
     const double spread =
         isfinite(anchor->low_ns) ? (anchor->high_ns - anchor->low_ns) / 2 / anchor->step_ns : 0;
 
@@ -237,6 +238,7 @@ nw_rc nw_anchor_take(const struct nw_model_request *request, struct nw_model *mo
     if (request->time_factor > 0) {
         model->platform.step_time_factor = request->time_factor;
         model->platform.anchored = true;
+        model->platform.anchor_error = NW_CONSTANT_ANCHOR_ERROR;
         model->platform.rate.rel_error = error_of(model, &anchor);
     }
     if (request->measured_log != NULL)
@@ -271,6 +273,7 @@ nw_rc nw_anchor_take(const struct nw_model_request *request, struct nw_model *mo
     model->anchor = anchor;
     model->platform.step_time_factor = anchor.factor;
     model->platform.anchored = true;
+    model->platform.anchor_error = NW_CONSTANT_RATE_ERROR_STATED;
     model->platform.rate.rel_error = error_of(model, &anchor);
     return NW_OK;
 }

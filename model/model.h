@@ -67,6 +67,7 @@ struct nw_platform {
     double peak_flops;                 /* dense, of these units; NAN unknown */
     double step_time_factor;           /* measured step over the predicted one (anchor); 1 */
     bool anchored;                     /* the factor comes from a measured step */
+    nw_constant anchor_error;          /* whose held-out error then counts */
     double host_to_device_bytes_per_s; /* one way, pinned; NAN unknown */
     double host_memory_bytes_per_s;    /* that the CPU's update can use, per GPU; NAN */
     double nvme_bytes_per_s;           /* per GPU; NAN */
@@ -91,18 +92,18 @@ struct nw_step {
     struct nw_layout layout;
     int node_count, rank_count;
     uint64_t micro_batch, micro_batch_count, global_batch;
-    int stage; /* pipeline stage that takes longest: the times are its own */
-    double compute_ns;                              /* of all micro-batches */
+    int stage;         /* pipeline stage that takes longest: the times are its own */
+    double compute_ns; /* of all micro-batches */
     double product_ns, attention_ns, memory_ns, launch_ns; /* of which: matrix products, attention,
                                           memory-bound work, gaps in which the CPU launches */
-    double communication_ns, exposed_ns, hidden_ns; /* hidden + exposed = communication */
-    double overlap_loss_ns;                         /* what the hidden part costs all the same */
-    double recompute_ns;                            /* of which: done twice */
-    double bubble_ns;                               /* pipeline stages that wait */
-    double group_exposed_ns[NW_GROUP_COUNT];        /* exposed_ns, by whose messages they are */
-    double offload_ns;                              /* copies to and from the CPU that stand out */
-    double jitter_ns;                               /* the slowest of many */
-    double optimizer_ns;                            /* 0 where unknown: see optimizer_known */
+    double communication_ns, exposed_ns, hidden_ns;        /* hidden + exposed = communication */
+    double overlap_loss_ns;                  /* what the hidden part costs all the same */
+    double recompute_ns;                     /* of which: done twice */
+    double bubble_ns;                        /* pipeline stages that wait */
+    double group_exposed_ns[NW_GROUP_COUNT]; /* exposed_ns, by whose messages they are */
+    double offload_ns;                       /* copies to and from the CPU that stand out */
+    double jitter_ns;                        /* the slowest of many */
+    double optimizer_ns;                     /* 0 where unknown: see optimizer_known */
     bool optimizer_known;
     double step_ns, low_ns, high_ns;                          /* likely and its 90 % interval */
     double full_overlap_ns, no_overlap_ns;                    /* bounds */
@@ -116,15 +117,17 @@ struct nw_step {
 };
 
 typedef enum { /* when weights that a rank does not hold are gathered */
-    NW_GATHERS_NEVER,
-    NW_GATHERS_UPDATED,    /* all, once they are updated */
-    NW_GATHERS_UNITS,      /* unit by unit, forward and again backward, in every micro-batch */
-    NW_GATHERS_UNITS_ONCE, /* unit by unit forward, kept until the backward pass is through */
+               NW_GATHERS_NEVER,
+               NW_GATHERS_UPDATED, /* all, once they are updated */
+               NW_GATHERS_UNITS,   /* unit by unit, forward and again backward, in every micro-batch
+                                    */
+               NW_GATHERS_UNITS_ONCE, /* unit by unit forward, kept until the backward pass is
+                                         through */
 } nw_gathers;
 typedef enum { /* when gradients are reduced */
-    NW_REDUCES_NEVER,
-    NW_REDUCES_LAST, /* after the last micro-batch; summed locally before */
-    NW_REDUCES_EACH,
+               NW_REDUCES_NEVER,
+               NW_REDUCES_LAST, /* after the last micro-batch; summed locally before */
+               NW_REDUCES_EACH,
 } nw_reduces_when;
 
 struct nw_strategy { /* of the data-parallel ranks */

@@ -109,8 +109,7 @@ static void add_sums(const struct nw_build *build, const struct nw_timing *timin
             continue;
         step->exposed_ns += exposed;
         step->communication_ns += all;
-        if (s != NW_STREAM_PIPELINE)
-            step->overlap_loss_ns += share_of_hidden(build, timing->overlap[s]) * (all - exposed);
+        step->overlap_loss_ns += share_of_hidden(build, timing->overlap[s]) * (all - exposed);
     }
     step->hidden_ns = step->communication_ns - step->exposed_ns;
     memcpy(step->group_exposed_ns, sums->group_exposed_ns, sizeof step->group_exposed_ns);
@@ -197,8 +196,8 @@ static nw_rc time_bounds(struct nw_build *build, const struct nw_scenario *scena
 
 static nw_assumed rate_assumptions(const struct nw_platform *platform)
 {
-    const nw_assumed error =
-        platform->anchored ? NW_ASSUMES(RATE_ERROR_STATED) : NW_ASSUMES(RATE_ERROR_ASSUMED);
+    const nw_assumed error = platform->anchored ? (nw_assumed)1 << platform->anchor_error
+                                                : NW_ASSUMES(RATE_ERROR_ASSUMED);
     const nw_assumed operators =
         NW_ASSUMES(ATTENTION_SHARE) | NW_ASSUMES(HBM_SHARE) | NW_ASSUMES(LAUNCH_NS);
 
