@@ -5,6 +5,25 @@
 #include "base/units.h"
 #include "report/model_text_parts.h"
 
+/* What each framework was taken to keep, once. */
+static void print_policies(FILE *stream, const struct nw_steps *steps)
+{
+    for (size_t i = 0; i < steps->count; i++) {
+        const struct nw_step *step = &steps->items[i];
+        const struct nw_profile *profile =
+            step->layout.profile != NULL ? step->layout.profile : &nw_profiles[0];
+        bool said = step->memory.policy == NULL;
+        char text[320];
+
+        for (size_t before = 0; before < i && !said; before++)
+            said = steps->items[before].memory.policy == step->memory.policy;
+        if (said)
+            continue;
+        snprintf(text, sizeof text, "%s: %s", profile->name, step->memory.policy);
+        nw_print_wrapped(stream, "", "    ", text);
+    }
+}
+
 static nw_rc print_memory(FILE *stream, const struct nw_model *model, const struct nw_steps *steps)
 {
     static const struct nw_column columns[] = {
@@ -36,7 +55,9 @@ static nw_rc print_memory(FILE *stream, const struct nw_model *model, const stru
                          peaks[memory->peak]});
     }
     fprintf(stream, "\nMemory per GPU, GiB\n");
-    return nw_table_print(table, stream);
+    NW_TRY(nw_table_print(table, stream));
+    print_policies(stream, steps);
+    return NW_OK;
 }
 
 static nw_rc print_times(FILE *stream, const struct nw_steps *steps)
