@@ -98,8 +98,13 @@ struct nw_group nw_layout_group(const struct nw_layout *layout, nw_group_kind ki
     case NW_GROUP_EXPERT:
         return group_of(at_least_one(reduce / nw_layout_ep(layout)), tp * nw_layout_ep(layout),
                         per_node);
-    case NW_GROUP_PP:
-        return group_of(nw_layout_pp(layout) > 1 ? 2 : 1, tp * reduce, per_node);
+    case NW_GROUP_PP: { /* the boundary that crosses nodes, if one does */
+        struct nw_group pair = group_of(nw_layout_pp(layout) > 1 ? 2 : 1, tp * reduce, per_node);
+
+        if (pair.rank_count == 2 && nw_layout_pp(layout) * tp * reduce > per_node)
+            pair = (struct nw_group){2, 2, tp * reduce < per_node ? tp * reduce : per_node};
+        return pair;
+    }
     case NW_GROUP_WORLD:
     case NW_GROUP_COUNT:
         break;

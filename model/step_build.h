@@ -25,6 +25,7 @@ struct nw_message {
     double times;           /* calls in a row */
     nw_group_kind group;
     nw_stream stream;
+    int host_count, sharing; /* > 0: this pair of the group lies so */
 };
 
 typedef enum { NW_UNIT_EMBEDDING, NW_UNIT_PLAIN, NW_UNIT_EXPERTS, NW_UNIT_HEAD } nw_unit_kind;
@@ -46,6 +47,7 @@ struct nw_priced { /* costs asked for before: a step repeats few sizes */
     const char *collective;
     double bytes;
     nw_group_kind group;
+    int host_count;
     struct nw_cost cost;
 };
 

@@ -45,12 +45,15 @@ static const struct nw_cost *cost_of(struct nw_build *build, const struct nw_mes
 
     for (i = 0; i < build->memo_count; i++)
         if (memo[i].bytes == message->bytes && memo[i].group == message->group &&
+            memo[i].host_count == group.host_count &&
             strcmp(memo[i].collective, message->collective) == 0)
             return &memo[i].cost;
     if (i == NW_BUILD_MEMO_COUNT)
         i--;
-    memo[i] = (struct nw_priced){
-        .collective = message->collective, .bytes = message->bytes, .group = message->group};
+    memo[i] = (struct nw_priced){.collective = message->collective,
+                                 .bytes = message->bytes,
+                                 .group = message->group,
+                                 .host_count = group.host_count};
     build->rc = nw_fabric_cost(&build->platform->fabric, message->collective, message->bytes, group,
                                build->scenario, &memo[i].cost);
     build->memo_count = i + 1;
@@ -80,8 +83,12 @@ static void count_traffic(struct nw_build *build, const struct nw_message *messa
 int32_t nw_put_message(struct nw_build *build, int stage, const struct nw_message *message,
                        double count, int32_t after)
 {
-    const struct nw_group group = nw_layout_group(&build->layout, message->group);
+    struct nw_group group = nw_layout_group(&build->layout, message->group);
 
+    if (message->host_count > 0) {
+        group.host_count = message->host_count;
+        group.sharing = message->sharing;
+    }
     if (build->rc != NW_OK || message->collective == NULL || group.rank_count < 2 ||
         !(message->bytes > 0) || !(message->times > 0))
         return 0;

@@ -112,6 +112,20 @@ static int32_t *arrival(const struct pipeline *pipe, bool backward, int micro_ba
     return &pipe->arrived[((backward ? pipe->m : 0) + micro_batch) * chunks + chunk];
 }
 
+/* Where this boundary of two stages lies: within a node, or between two, with all ranks of the node
+ * that belong to the stage. */
+static void lay_boundary(const struct nw_layout *layout, int from, int to,
+                         struct nw_message *message)
+{
+    const int stride = nw_layout_tp(layout) * nw_layout_reduce_count(layout);
+    const int nodes = layout->node_count > 1 ? layout->node_count : 1;
+    const int per_node = layout->rank_count > nodes ? layout->rank_count / nodes : 1;
+    const bool same = from * stride / per_node == to * stride / per_node;
+
+    message->host_count = same ? 1 : 2;
+    message->sharing = stride < per_node ? stride : per_node;
+}
+
 /* Activations to the next stage, their gradient to the one before; of interleaved stages from the
  * last to the first too. */
 static void send_on(const struct pipeline *pipe, int stage, const struct pass *pass)
@@ -131,6 +145,7 @@ static void send_on(const struct pipeline *pipe, int stage, const struct pass *p
 
     if (next < 0 || next >= pipe->p * pipe->v)
         return;
+    lay_boundary(&build->layout, stage, next % pipe->p, &message);
     const int32_t after = at->wait_count > 0 ? at->waits[at->wait_count - 1] : at->computed;
     const int32_t sent = nw_put_message(build, stage, &message, pass->count, after);
 

@@ -31,6 +31,7 @@ Test(layout, groups_lie_on_the_nodes_as_ranks_are_dealt)
         {4, 32, 2, 1, 1, 0, NW_GROUP_DP, {16, 4, 2}},
         {4, 32, 2, 1, 4, 0, NW_GROUP_DP, {4, 1, 2}},
         {4, 32, 2, 1, 4, 0, NW_GROUP_PP, {2, 2, 8}},
+        {2, 16, 2, 1, 4, 0, NW_GROUP_PP, {2, 2, 4}},
         {4, 32, 1, 1, 1, 8, NW_GROUP_SHARD, {8, 1, 1}},
         {4, 32, 1, 1, 1, 8, NW_GROUP_REPLICA, {4, 4, 8}},
         {4, 32, 4, 4, 1, 0, NW_GROUP_CP, {4, 2, 4}},
