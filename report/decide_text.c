@@ -14,13 +14,13 @@ static const char *verdict(const struct nw_choice *choice)
     static const char *const names[] = {
         [NW_PAYS_BASE] = "–",
         [NW_PAYS_YES] = "pays",
-        [NW_PAYS_MEMORY] = "needed (memory)",
-        [NW_PAYS_DEADLINE] = "needed (deadline)",
+        [NW_PAYS_MEMORY] = "needed: memory",
+        [NW_PAYS_DEADLINE] = "needed: time",
         [NW_PAYS_NO] = "does not pay",
         [NW_PAYS_UNFIT] = "does not fit",
         [NW_PAYS_UNKNOWN] = "not measured",
-        [NW_PAYS_BATCH] = "batch not divisible",
-        [NW_PAYS_STEP] = "needed (step)",
+        [NW_PAYS_BATCH] = "batch",
+        [NW_PAYS_STEP] = "needed: step",
     };
 
     return names[choice->pays];
@@ -45,7 +45,7 @@ static nw_rc print_scaling(FILE *stream, const struct nw_decision *decision)
     static const struct nw_column columns[] = {
         {"nodes", NW_RIGHT},       {"strategy", NW_LEFT}, {"GiB", NW_RIGHT},
         {"step [range]", NW_LEFT}, {"waits", NW_RIGHT},   {"tokens/s", NW_RIGHT},
-        {"speed", NW_RIGHT},       {"eff.", NW_RIGHT},    {"weak: batch", NW_RIGHT},
+        {"speed", NW_RIGHT},       {"eff.", NW_RIGHT},    {"weak", NW_RIGHT},
         {"eff.", NW_RIGHT},        {"from", NW_LEFT}};
     struct nw_table *table;
 
@@ -132,7 +132,7 @@ static nw_rc print_cost(FILE *stream, const struct nw_model *model,
                                         {by_deadline ? "tokens by then" : "time, all", NW_RIGHT},
                                         {by_deadline ? "cost by then" : "cost, all", NW_RIGHT},
                                         {"verdict", NW_LEFT},
-                                        {"certainty", NW_RIGHT}};
+                                        {"sure", NW_RIGHT}};
     struct nw_table *table;
 
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
