@@ -20,6 +20,7 @@
 /* Best product over the peak where the catalogue does not say: between 0.73 and 0.87 on seven
  * NVIDIA boards. */
 #define UNKNOWN_BEST 0.8
+#define FP32_BEST    0.95 /* without matrix units: cuBLAS on V100 and A100 */
 
 static double constant(const struct nw_platform *platform, nw_constant key)
 {
@@ -91,7 +92,9 @@ static double catalogue_flops(const struct nw_platform *platform, nw_units_kind 
 
     if (units == NW_UNITS_FP8 && gpu->matmul_fp8_flops > 0)
         return gpu->matmul_fp8_flops * share;
-    if (gpu->matmul_flops > 0 && half > 0 && units != NW_UNITS_FP32)
+    if (peak == gpu->fp32_flops) /* no matrix units, no power limit */
+        return peak * FP32_BEST * constant(platform, NW_CONSTANT_GEMM_SHARE);
+    if (gpu->matmul_flops > 0 && half > 0)
         return gpu->matmul_flops * peak / half * share;
     return peak * UNKNOWN_BEST * share;
 }
