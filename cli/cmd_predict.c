@@ -4,11 +4,19 @@
 #include "report/model_text.h"
 
 static const char doc[] =
-    "Memory and time of one training step, strategy by strategy, from measured communication.\v"
-    "Without results, --intra-node and --inter-node say how fast the wires are, or --gpu lets the "
-    "datasheet's link rate stand in. Exit codes: 0; 2 bad input; 3 the communication that the job "
-    "needs was not measured. Example:\n\n"
-    "  nodeworth predict --model llama-2-7b --gpu h100-sxm results.jsonl";
+    "Memory and time of one training step, strategy by strategy: what it is made of, what would "
+    "make "
+    "it faster, and what would make it fit.\v"
+    "Communication comes from results. Without them the datasheet's link rate of --gpu and the "
+    "line "
+    "rate of --nic-gbps stand in, or --intra-node and --inter-node say how fast the wires are. A "
+    "step that you measured (--measured-step with --on, or --measured-log) sets what your software "
+    "costs: more GPUs are then told as a ratio to it. Exit codes: 0; 2 bad input; 3 the "
+    "communication that the job needs was not measured. Examples:\n\n"
+    "  nodeworth predict --model llama-2-7b --gpu h100-sxm results.jsonl\n"
+    "  nodeworth predict --model llama-3-8b --gpu h100-sxm --strategy fsdp --nodes 1,2,4 "
+    "--nic-gbps 3200 --measured-step 12.9s --on 8\n"
+    "  nodeworth predict --batch jobs.jsonl";
 
 static nw_rc print_json(const struct nw_model *model, const struct nw_steps *steps)
 {
