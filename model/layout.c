@@ -102,7 +102,10 @@ struct nw_group nw_layout_group(const struct nw_layout *layout, nw_group_kind ki
         struct nw_group pair = group_of(nw_layout_pp(layout) > 1 ? 2 : 1, tp * reduce, per_node);
 
         if (pair.rank_count == 2 && nw_layout_pp(layout) * tp * reduce > per_node)
-            pair = (struct nw_group){2, 2, tp * reduce < per_node ? tp * reduce : per_node};
+            pair = (struct nw_group){.rank_count = 2,
+                                     .host_count = 2,
+                                     .sharing = tp * reduce < per_node ? tp * reduce : per_node,
+                                     .host_span = pair.host_span};
         return pair;
     }
     case NW_GROUP_WORLD:
