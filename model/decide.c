@@ -3,6 +3,7 @@
 #include "model/decide.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "model/break_even.h"
@@ -28,6 +29,7 @@ static nw_rc predict(const struct nw_model *model, const struct nw_platform *pla
 {
     const struct nw_job job = nw_model_job(model, layout);
 
+    NW_TRY(nw_layout_check(layout, &job));
     if (scenario == NULL) {
         NW_TRY(nw_predict(&job, platform, layout, &model->scenario, step_out));
         *holds_out = step_out->fits != 0;
@@ -138,6 +140,7 @@ static nw_rc look_at(const struct nw_model *model, const struct nw_platform *pla
     }
     if (rc == NW_EUSAGE && choice->node_count > 1 && !alone) {
         choice->pays = NW_PAYS_BATCH;
+        snprintf(choice->problem, sizeof choice->problem, "%.230s", nw_last_error()->text);
         nw_clear_error();
         return NW_OK;
     }

@@ -143,7 +143,8 @@ bool nw_reason_is_against(nw_reason_kind kind);
 struct nw_choice { /* one node count */
     int node_count, rank_count;
     nw_pays pays;
-    bool predicted; /* strong and weak hold figures */
+    char problem[240]; /* BATCH: why the job cannot be laid out so; "": not so */
+    bool predicted;    /* strong and weak hold figures */
     bool weak_predicted;
     struct nw_step strong, weak; /* the fastest strategy that fits */
     struct nw_upkeep upkeep;     /* of strong */

@@ -128,6 +128,8 @@ static nw_rc fill_choice(const struct nw_choice *choice, json_t *object)
     NW_TRY(nw_json_set_int(object, "nodes", choice->node_count));
     NW_TRY(nw_json_set_int(object, "ranks", choice->rank_count));
     NW_TRY(nw_json_set_text(object, "pays", pays_names[choice->pays]));
+    NW_TRY(
+        nw_json_set_text(object, "problem", choice->problem[0] != '\0' ? choice->problem : NULL));
     NW_TRY(nw_json_set_real(object, "least_memory_bytes", choice->least_bytes));
     NW_TRY(set_reasons(object, choice));
     NW_TRY(set_break_even(object, choice));

@@ -90,12 +90,13 @@ static void add_against(const struct nw_model *model, const struct nw_choice *ba
         terms->max_step_ns);
 }
 
-/* The global batch is dealt to so many copies of the model. */
+/* The global batch is dealt to so many copies of the model; NAN: that is not what is wrong. */
 static double batch_multiple(const struct nw_model *model, int node_count)
 {
     const struct nw_layout layout = nw_model_layout(model, node_count, model->strategies[0]);
+    const int copies = nw_layout_dp(&layout);
 
-    return nw_layout_dp(&layout);
+    return copies > 0 && model->job.global_batch % (uint64_t)copies != 0 ? copies : NAN;
 }
 
 /* `smaller`: the next smaller node count, NULL: none. */

@@ -114,7 +114,10 @@ static void tell_wire(struct nw_say *say, const struct context *context,
 static void tell_batch(struct nw_say *say, const struct context *context,
                        const struct nw_reason *reason)
 {
-    (void)context;
+    if (reason->kind == NW_REASON_BATCH && !isfinite(reason->limit)) {
+        nw_say(say, "layout: %s", context->choice->problem);
+        return;
+    }
     if (reason->kind == NW_REASON_LARGER_BATCH)
         nw_say(say,
                "batch: it would pay with a global batch of %.0f sequences instead of %.0f "

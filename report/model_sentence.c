@@ -289,11 +289,15 @@ static void say_batch(struct nw_say *say, const struct nw_model *model,
 {
     const double multiple = choice->reason_count > 0 ? choice->reasons[0].limit : NAN;
 
-    nw_say(say, "A global batch of %llu sequences cannot be dealt evenly to %d GPUs",
-           (unsigned long long)model->job.global_batch, choice->rank_count);
-    if (isfinite(multiple))
-        nw_say(say, "; choose a --global-batch that is a multiple of %.0f", multiple);
-    nw_say(say, ".");
+    if (!isfinite(multiple)) {
+        nw_say(say, "%s cannot be laid out on %d nodes: %s.", model->job.net.name,
+               choice->node_count, choice->problem);
+        return;
+    }
+    nw_say(say,
+           "A global batch of %llu sequences cannot be dealt evenly to %d GPUs; choose a "
+           "--global-batch that is a multiple of %.0f.",
+           (unsigned long long)model->job.global_batch, choice->rank_count, multiple);
 }
 
 static void say_alone(struct nw_say *say, const struct nw_model *model,
