@@ -132,3 +132,148 @@ Test(request, assumed_rates_have_wide_intervals)
     nw_steps_free(&steps);
     nw_model_close(&model);
 }
+
+static struct nw_model opened(const struct nw_model_request *request)
+{
+    struct nw_model model;
+
+    cr_assert(eq(int, nw_model_open(request, NULL, &model), NW_OK), "%s", nw_last_error()->text);
+    return model;
+}
+
+static const char *default_of(const struct nw_model *model, const char *option)
+{
+    for (size_t i = 0; i < model->defaults.count; i++)
+        if (strcmp(model->defaults.items[i].option, option) == 0)
+            return model->defaults.items[i].value;
+    return "";
+}
+
+Test(request, a_model_can_be_given_by_its_numbers_or_as_a_changed_preset)
+{
+    struct nw_model_request request = request_for(NULL);
+    struct nw_model model;
+
+    request.tflops = 1;
+    request.layers = 12;
+    refuses(&request, "--hidden");
+    request.hidden = 768;
+    request.heads = 12;
+    request.vocab = 50257;
+    model = opened(&request);
+    cr_expect(eq(u64, model.job.net.head_size, 64));
+    cr_expect(eq(u64, model.job.net.kv_heads, 12));
+    cr_expect(eq(u64, model.job.net.ffn, 3072));
+    cr_expect(eq(str, (char *)default_of(&model, "ffn"), "3072"));
+    nw_model_close(&model);
+    request.heads = 10;
+    refuses(&request, "hidden size 768");
+    request.heads = 12;
+    request.experts_per_token = 2;
+    refuses(&request, "--experts");
+    request = request_for("llama-2-7b");
+    request.tflops = 1;
+    request.layers = 2;
+    request.tied = "yes";
+    model = opened(&request);
+    cr_expect(eq(u64, model.job.net.layers, 2));
+    cr_expect(model.job.net.tied);
+    cr_expect(eq(u64, model.job.net.ffn, 11008));
+    nw_model_close(&model);
+    request = request_for(NULL);
+    request.tflops = 1;
+    request.parameters = 25e6;
+    refuses(&request, "--flops-per-sample");
+    request.flops_per_sample = 8e9;
+    model = opened(&request);
+    cr_expect(eq(u64, nw_transformer_parameter_count(&model.job.net), 25000000));
+    nw_model_close(&model);
+}
+
+Test(request, the_framework_follows_from_the_strategy_and_its_types_from_the_framework)
+{
+    static const struct {
+        const char *strategy, *framework, *is;
+        double gradient_bytes;
+    } cases[] = {{"ddp", NULL, "pytorch", 2},        {"zero2", NULL, "deepspeed", 2},
+                 {"distopt", NULL, "megatron", 4},   {"ddp", "megatron", "megatron", 4},
+                 {"zero1", "pytorch", "pytorch", 2}, {NULL, NULL, "pytorch", 2},
+                 {NULL, "deepspeed", "deepspeed", 2}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct nw_model_request request = request_for("gpt2-124m");
+
+        request.tflops = 1;
+        request.strategy = cases[i].strategy;
+        request.framework = cases[i].framework;
+        struct nw_model model = opened(&request);
+        const struct nw_layout layout = nw_model_layout(&model, 1, model.strategies[0]);
+        const struct nw_job job = nw_model_job(&model, &layout);
+
+        cr_expect(eq(str, (char *)layout.profile->name, (char *)cases[i].is));
+        cr_expect(job.gradient_bytes == cases[i].gradient_bytes ||
+                      job.gradient_bytes == layout.profile->gradient_bytes,
+                  "case %zu: %g", i, job.gradient_bytes);
+        cr_expect(eq(str, (char *)default_of(&model, "framework"),
+                     (char *)(cases[i].framework == NULL ? cases[i].is : "")));
+        nw_model_close(&model);
+    }
+    struct nw_model_request request = request_for("gpt2-124m");
+
+    request.tflops = 1;
+    request.strategy = "distopt,ddp";
+    request.gradients = "bf16";
+    struct nw_model model = opened(&request);
+
+    for (size_t s = 0; s < 2; s++) {
+        const struct nw_layout layout = nw_model_layout(&model, 1, model.strategies[s]);
+
+        cr_expect(eq(str, (char *)layout.profile->name, s == 0 ? "megatron" : "pytorch"));
+        cr_expect(eq(dbl, nw_model_job(&model, &layout).gradient_bytes, 2));
+    }
+    nw_model_close(&model);
+}
+
+Test(request, accumulation_makes_the_global_batch_of_the_data_parallel_ranks)
+{
+    struct nw_model_request request = request_for("llama-2-7b");
+
+    request.tflops = 1;
+    request.ranks = 16;
+    request.nodes = "4";
+    request.tp = 2;
+    request.micro_batch = 3;
+    request.grad_accum = 5;
+    struct nw_model model = opened(&request);
+
+    cr_expect(eq(u64, model.job.global_batch, 3 * 5 * 8));
+    cr_expect(eq(int, model.platform.fabric.gpus_per_node, 4));
+    nw_model_close(&model);
+    request.nodes = "3";
+    refuses(&request, "divides the ranks");
+    request.nodes = NULL;
+    request.global_batch = 8;
+    refuses(&request, "one of them");
+    request.global_batch = 0;
+    request.lora_targets = "q,x";
+    refuses(&request, "--lora-rank");
+    request.lora_rank = 8;
+    refuses(&request, "\"x\" is no matrix");
+}
+
+/* Strategies that were not asked for are left out where the job rules them out. */
+Test(request, strategies_that_do_not_go_are_left_out_unless_they_were_named)
+{
+    struct nw_model_request request = request_for("llama-2-7b");
+
+    request.tflops = 1;
+    request.nodes = "1";
+    request.offload_params = "cpu";
+    struct nw_model model = opened(&request);
+
+    for (size_t i = 0; model.strategies[i] != NULL; i++)
+        cr_expect(model.strategies[i]->weights_sharded, "%s", model.strategies[i]->name);
+    nw_model_close(&model);
+    request.strategy = "fsdp,ddp";
+    refuses(&request, "--offload-params with --strategy ddp");
+}
