@@ -34,7 +34,7 @@ def parse(arguments):
     parser.add_argument("--rows", action="append", metavar="FILE", help="published steps (CSV, may be gzipped; repeatable)")
     parser.add_argument("--pairs", metavar="FILE", help="pairs of rows that differ in GPU count")
     parser.add_argument("--curves", metavar="FILE", help="measured collectives: also how well those never measured are told from them")
-    parser.add_argument("--residuals", metavar="FILE", help="one line a row: predicted, measured and what they can be grouped by (TSV)")
+    parser.add_argument("--residuals", metavar="FILE", help="one line a row: predicted, measured and what they can be grouped by (TSV); FILE.pairs: one line a pair")
     parser.add_argument("--only", action="append", metavar="WORD", help="sources with this word (repeatable)")
     parser.add_argument("--assume", action="append", default=[], metavar="KEY=VALUE", help="another value of an assumed constant")
     parser.add_argument("--quick", action="store_true", help="constants as shipped only, no refits, no sensitivity")
@@ -102,6 +102,16 @@ def write_residuals(path, board, unread):
             values = dict(id=row["id"], source=row["source"], family=rows_of.family(row["source"]), model=row["model"], framework=row["framework"], strategy=row["strategy"],
                           metric=row["metric"], measured=row["value"], scored="no", reason=reason)
             file.write("\t".join(short(values.get(name, ""), 90) for name in names) + "\n")
+
+
+def write_pairs(path, ratio):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("source\tmodel\tgpu\tstrategy\tprecision\tanchor\ttarget\tmeasured\tpredicted\terror\tcomm\thard\tcovered\tscored\ttarget_id\n")
+        for pair, r, error, covered in sorted(ratio, key=lambda item: -abs(item[2])):
+            measured = float(pair["measured_step_ratio"])
+            file.write("\t".join(str(value) for value in (
+                pair["source"], pair["model"], pair["gpu"], pair["strategy"], pair["precision"], pair["gpus_anchor"], pair["gpus_target"], measured, round(measured * (1 + error), 4),
+                round(error, 4), pair["dp_comm_over_anchor_step"], "hard" if is_hard(pair) else "", covered, "no" if r.job.skip else "yes", r.job.row["id"])) + "\n")
 
 
 # ---- tables ---------------------------------------------------------------------------------------
@@ -323,6 +333,8 @@ def validate(options):
         page.table(["reason", "pairs"], [[reason, str(n)] for reason, n in Counter(why for _, why in missing).most_common()])
     memory = memory_items(board)
     frozen = Claims(board, found, {}, board.results, None)
+    if options.residuals:
+        write_pairs(options.residuals + ".pairs", frozen.ratio)
     held = frozen
     if not options.quick:
         effects = measure(board)
@@ -332,7 +344,7 @@ def validate(options):
         refit_table(page, effects, changes, together)
     sources(page, held, memory)
     memory_truth.held_out(page, memory)
-    peers.table(page, held.specs, memory, accepted)
+    peers.table(page, held.specs, frozen.specs, memory, accepted)
     page.title("As shipped: specifications only")
     by(page, frozen.specs, lambda r: r.job.source, "source")
     by(page, frozen.specs, lambda r: r.job.profile + " " + gpu_class(r.job.gpu), "profile and GPU")

@@ -206,6 +206,9 @@ def find_profile(row, accepted, job):
         return accepted.pick("frameworks", ("pytorch",))
     for pattern, names in FRAMEWORKS:
         if pattern.search(words):
+            # NeMo's recipes are Megatron-Core with its tensor-parallel messages overlapped
+            if names == ("megatron",) and "tp-comm-overlap on" in row["notes"].lower():
+                names = ("nemo", "megatron")
             # DeepSpeed under the Trainer: DeepSpeed moves the data
             if names[0] == "hf" and ("deepspeed" in words or "zero" in row["strategy"].lower()):
                 names = ("hf-deepspeed", "deepspeed")
@@ -364,6 +367,16 @@ def model_parallel(size, job):
     return tp, size // tp
 
 
+def shard_group(job, dp):
+    """Of FSDP within data parallelism: the fewest ranks, a node at least, whose states take half of the memory."""
+    memory = re.search(r"(\d+)GB", job.gpu)
+    room = 0.5 * int(memory.group(1)) * 1e9 if memory else 40e9
+    ranks = min(job.request["gpus-per-node"], dp)
+    while ranks < dp and dp % (2 * ranks) == 0 and 16 * job.shape.parameters() / ranks > room:
+        ranks *= 2
+    return ranks
+
+
 def spread(row, job, gpus, accepted):
     """Strategy and degrees into the request; returns the data-parallel ranks."""
     text = row["strategy"].lower()
@@ -429,6 +442,9 @@ def spread(row, job, gpus, accepted):
             request[name] = value
     if shard and strategy in ("fsdp", "hsdp", "zero3", "zeropp") and replicate and 1 < shard < dp * cp and (replicate > 1 or "hsdp" in text):
         request["shard"] = shard
+    elif strategy == "fsdp" and not shard and re.search(r"fsdp ?\+ ?dp\b", row["notes"].lower()) and dp > 1:
+        request["shard"] = shard_group(job, dp)
+        job.assumed.append("shard group of FSDP + DP")
     virtual = from_notes(row, "vp", "pipeline interleaving", "virtual stages?")
     if virtual and pp > 1:
         if pp * virtual > job.shape.layers >= pp:  # embedding and loss count as layers there

@@ -58,6 +58,8 @@ MAPPED = [
      {"cp": 4, "framework": "torchtitan-compile", "precision": "fp8", "global-batch": 2}),
     (dict(strategy="hsdp", dp_shard=8, dp_replicate=16, gpus=128, framework="PyTorch FSDP + torch.compile"), {"strategy": "hsdp", "shard": 8, "framework": "pytorch-compile", "nodes": "16"}),
     (dict(strategy="fsdp", dp_shard=128, dp_replicate=4, gpus=512, framework="MaxText", gpu="H100-80GB"), {"shard": 128, "framework": "jax", "nic-gbps": 3200, "nic-count": 8}),
+    (dict(strategy="fsdp", gpus=512, framework="Paxml", gpu="H100-80GB", model="GPT-175B", notes="Paxml GPT175B FP8 (FSDP+DP, MBS=2)"), {"shard": 128}),
+    (dict(strategy="fsdp", gpus=64, framework="Paxml", gpu="H100-80GB", model="GPT-5B", notes="Paxml GPT5B FP8 (FSDP+DP, MBS=2)"), {"shard": 8}),
     (dict(strategy="fsdp", dp_shard=64, dp_replicate=1, gpus=64), {"shard": "-", "nic-gbps": 1600}),
     (dict(strategy="zero2", framework="llm-foundry/Composer (PyTorch FSDP)", notes="MP mode PURE (bf16 params/reduce); tied embeddings"),
      {"strategy": "fsdp-keep", "framework": "composer", "reduce": "bf16", "tied": "yes"}),
