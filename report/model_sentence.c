@@ -152,6 +152,8 @@ static void say_worth(struct nw_say *say, const struct nw_model *model,
     nw_say(say, ".");
     say_wire(say, choice, pays);
     say_length(say, model, choice);
+    if (!isfinite(model->terms.price_per_node_hour))
+        nw_say(say, " No price was given: all nodes count the same.");
 }
 
 static void say_deadline(struct nw_say *say, const struct nw_model *model,

@@ -278,6 +278,8 @@ Test(decide_truths, the_sentence_without_price_alone_and_anchored)
 
     cr_expect(ne(ptr, strstr(decided.sentence, "for 2.00× the price"), NULL), "%s",
               decided.sentence);
+    cr_expect(ne(ptr, strstr(decided.sentence, "No price was given"), NULL), "%s",
+              decided.sentence);
     cr_expect(eq(dbl, decided.second->price_per_hour, 2));
     forget(&decided);
 
@@ -300,4 +302,50 @@ Test(decide_truths, the_sentence_without_price_alone_and_anchored)
     cr_expect(ne(ptr, strstr(decided.sentence, "measured at 4.00 s a step on 1 GPU"), NULL), "%s",
               decided.sentence);
     forget(&decided);
+}
+
+/* More memory never needs more nodes; what is advised for fewer nodes fits there. */
+Test(decide_truths, memory_forces_as_few_nodes_as_it_can)
+{
+    int last = 1 << 30;
+
+    for (uint64_t gib = 20; gib <= 640; gib *= 2) {
+        struct nw_model_request request = request_for("llama-2-13b");
+
+        request.gpu = "h100-sxm";
+        request.gpu_memory_bytes = gib << 30;
+        request.recompute = "full";
+        request.micro_batch = 1;
+        request.nodes = "1,2,4,8,16";
+        request.inter_gb_per_s = 100;
+        struct decided decided = decide_on(&request, NULL);
+        const int fewest = decided.decision.fitting_node_count;
+
+        if (fewest == 0) {
+            cr_expect(eq(int, last, 1 << 30), "%d nodes with less memory", last);
+            forget(&decided);
+            continue;
+        }
+        cr_expect(le(int, fewest, last));
+        last = fewest;
+        for (size_t i = 0; i < decided.decision.count; i++) {
+            const struct nw_choice *choice = &decided.decision.choices[i];
+
+            if (choice->node_count < fewest)
+                cr_expect(eq(int, (int)choice->pays, (int)NW_PAYS_UNFIT));
+            if (choice->node_count == fewest)
+                cr_expect(choice->predicted);
+        }
+        for (size_t i = 0; i < decided.decision.fit_way_count; i++)
+            cr_expect(le(dbl, decided.decision.fit_ways[i].memory_bytes, (double)(gib << 30)));
+        if (decided.second->pays == NW_PAYS_MEMORY) {
+            const struct nw_reason *reason = reason_of(decided.second, NW_REASON_MEMORY);
+
+            cr_assert(ne(ptr, (void *)(uintptr_t)reason, NULL));
+            cr_expect(gt(dbl, reason->value, reason->limit));
+            cr_expect(eq(dbl, reason->limit, (double)(gib << 30)));
+        }
+        forget(&decided);
+    }
+    cr_expect(eq(int, last, 1));
 }
