@@ -128,6 +128,11 @@ static nw_rc rank(const struct nw_model_args *args, const struct nw_results *res
     if (results->run_count > 0 || args->quote_path != NULL || args->topo_files.count > 0)
         return nw_fail(NW_EUSAGE, "with --candidate, results, quotes and topologies belong to one: "
                                   "--candidate NAME=results.jsonl,quote.ini,topology.json");
+    if (args->request.measured_step_ns > 0 || args->request.measured_tokens_per_s > 0 ||
+        args->request.measured_log != NULL)
+        return nw_fail(NW_EUSAGE, "a measured step is one machine's, not every candidate's; "
+                                  "predict with it, and give the factor that it finds here as "
+                                  "--time-factor");
     if (args->candidates.count < 2)
         return nw_fail(NW_EUSAGE, "one --candidate has nothing to be held against; accepted: two "
                                   "or more, or its files without --candidate");

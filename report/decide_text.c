@@ -43,10 +43,9 @@ static const char *batch(struct nw_cell *cell, const struct nw_choice *choice)
 static nw_rc print_scaling(FILE *stream, const struct nw_decision *decision)
 {
     static const struct nw_column columns[] = {
-        {"nodes", NW_RIGHT},       {"strategy", NW_LEFT}, {"GiB", NW_RIGHT},
-        {"step [range]", NW_LEFT}, {"waits", NW_RIGHT},   {"tokens/s", NW_RIGHT},
-        {"speed", NW_RIGHT},       {"eff.", NW_RIGHT},    {"weak", NW_RIGHT},
-        {"eff.", NW_RIGHT},        {"from", NW_LEFT}};
+        {"nodes", NW_RIGHT}, {"strategy", NW_LEFT},  {"GiB", NW_RIGHT},   {"step [range]", NW_LEFT},
+        {"waits", NW_RIGHT}, {"tokens/s", NW_RIGHT}, {"speed", NW_RIGHT}, {"eff.", NW_RIGHT},
+        {"weak", NW_RIGHT},  {"eff.", NW_RIGHT},     {"from", NW_LEFT}};
     struct nw_table *table;
 
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));

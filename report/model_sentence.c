@@ -135,6 +135,24 @@ static void say_cost(struct nw_say *say, const struct nw_model *model, const str
                nw_cell_currency(&currency, &model->terms), nw_cell_money(&less, base->cost));
 }
 
+/* A deadline that did not decide. */
+static void say_in_time(struct nw_say *say, const struct nw_model *model,
+                        const struct nw_choice *base, const struct nw_choice *choice)
+{
+    const double deadline_ns = model->terms.deadline_ns;
+    const bool base_late = base->time_ns > deadline_ns, late = choice->time_ns > deadline_ns;
+    struct nw_cell deadline, time;
+
+    if (!base_late && !late)
+        return;
+    nw_say(say, " The deadline of %s is %s: all tokens take %s.",
+           nw_cell_span(&deadline, deadline_ns),
+           !late       ? "met, which fewer nodes miss"
+           : base_late ? "missed all the same"
+                       : "missed, which fewer nodes meet",
+           nw_cell_span(&time, choice->time_ns));
+}
+
 static void say_worth(struct nw_say *say, const struct nw_model *model,
                       const struct nw_choice *base, const struct nw_choice *choice)
 {
@@ -152,6 +170,7 @@ static void say_worth(struct nw_say *say, const struct nw_model *model,
     nw_say(say, ".");
     say_wire(say, choice, pays);
     say_length(say, model, choice);
+    say_in_time(say, model, base, choice);
     if (!isfinite(model->terms.price_per_node_hour))
         nw_say(say, " No price was given: all nodes count the same.");
 }
