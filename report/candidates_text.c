@@ -213,6 +213,17 @@ static void say_first(struct nw_say *say, const struct nw_ranking *ranking)
                nw_cell_span(&time, first->time_ns));
 }
 
+static void say_in_time(struct nw_say *say, const struct nw_candidate *candidate)
+{
+    const struct nw_choice *choice = &candidate->decision.choices[candidate->chosen];
+    struct nw_cell deadline, sure;
+
+    if (isfinite(choice->in_time_probability))
+        nw_say(say, " %s keeps the deadline of %s with %s certainty.", candidate->name,
+               nw_cell_span(&deadline, candidate->model.terms.deadline_ns),
+               nw_cell_certainty(&sure, choice->in_time_probability));
+}
+
 static void say_second(struct nw_say *say, const struct nw_ranking *ranking)
 {
     const struct nw_candidate *second = &ranking->items[1];
@@ -259,6 +270,7 @@ const char *nw_report_ranking_sentence(char *to, size_t size, const struct nw_ra
     if (ranking->known > 1)
         say_second(&say, ranking);
     nw_say(&say, ".");
+    say_in_time(&say, &ranking->items[0]);
     for (size_t i = 0; i < ranking->known; i++) {
         nw_say_weakest(&say, &ranking->items[i].claims, ranking->items[i].name);
         how |= ranking->items[i].decision.how;
