@@ -11,7 +11,7 @@
  * of Models, 3.3.4). */
 #define FAILURES_PER_1000_GPU_DAYS "0.474"
 /* From a failure until training has caught up with its last checkpoint (Jiang et al. 2024,
- * MegaScale, 6.3: found in less than 10 minutes, caught up within 15). */
+ * MegaScale: found in less than 10 minutes, caught up within 15). */
 #define RESTART "15min"
 /* A token is stored as a 32-bit number. */
 #define BYTES_PER_TOKEN "4"
