@@ -133,9 +133,6 @@ int32_t nw_put_copy(struct nw_build *build, int stage, double ns, double count, 
 static void put_activations(struct nw_build *build, int stage, nw_unit_kind kind, int n,
                             bool backward, double count)
 {
-    const struct nw_memory_task task =
-        nw_memory_task_of(build->job, &build->layout, (uint64_t)build->micro_batch,
-                          (uint64_t)build->micro_batch_count);
     const bool layer = kind == NW_UNIT_PLAIN || kind == NW_UNIT_EXPERTS;
     const bool nvme = build->job->offload.activations == NW_OFFLOAD_NVME;
     const double rate =
@@ -143,6 +140,9 @@ static void put_activations(struct nw_build *build, int stage, nw_unit_kind kind
 
     if (build->job->offload.activations == NW_OFFLOAD_NONE || !layer || !(rate > 0))
         return;
+    const struct nw_memory_task task =
+        nw_memory_task_of(build->job, &build->layout, (uint64_t)build->micro_batch,
+                          (uint64_t)build->micro_batch_count);
     const double bytes =
         nw_memory_layer(&task, kind == NW_UNIT_PLAIN ? NW_LAYER_PLAIN : NW_LAYER_EXPERTS).stored;
     struct nw_stage *at = &build->stages[stage];
