@@ -2,8 +2,8 @@
  * PipeDream-flush; 2021, Megatron-LM, section 2.2: interleaved), bubble (p - 1) / (m v).
  *
  * Micro-batches that are alike are put once and counted: without a pipeline the first, one of the
- * middle and the last; with one, as many as fill it three times, and one round of the steady state
- * counts for those left out. */
+ * middle and the last; with one, as many as fill it, and one round of the steady state counts for
+ * those left out. */
 #include "model/step_build.h"
 
 #include <stdlib.h>
@@ -259,11 +259,11 @@ static void put_closed_form(struct nw_build *build)
         put_round(build, stage, NW_ROLE_LAST, 1);
 }
 
-/* As many micro-batches as fill the pipe three times, and whole rounds left out. */
+/* As many micro-batches as fill the pipe, and whole rounds left out. */
 static int put_count(const struct nw_build *build)
 {
     const int m = build->micro_batch_count < 1e6 ? (int)build->micro_batch_count : 1000000;
-    const int p = build->stage_count, enough = 3 * p;
+    const int p = build->stage_count, enough = (build->virtual_stages > 1 ? 3 : 2) * p;
 
     if (m <= enough)
         return m;
