@@ -10,8 +10,8 @@
 /* 419 unexpected interruptions of 16,384 H100 in 54 days (Grattafiori et al. 2024, The Llama 3 Herd
  * of Models, 3.3.4). */
 #define FAILURES_PER_1000_GPU_DAYS "0.474"
-/* From a failure until training has caught up with its last checkpoint (Jiang et al. 2024,
- * MegaScale: found in less than 10 minutes, caught up within 15). */
+/* From a failure until training goes on: judgement, of the order that large runs tell (Jiang et al.
+ * 2024, MegaScale). */
 #define RESTART "15min"
 /* A token is stored as a 32-bit number. */
 #define BYTES_PER_TOKEN "4"

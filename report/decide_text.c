@@ -275,7 +275,7 @@ static void print_upkeep(FILE *stream, const struct nw_model *model,
              nw_format_sig(rate, failures->per_gpu_hour * 24000, 3),
              failures->rate_assumed ? "assumed: 419 in 54 days on 16,384 H100, Llama 3" : "given",
              nw_format_ns(restart, failures->restart_ns),
-             failures->restart_assumed ? "assumed: MegaScale" : "given");
+             failures->restart_assumed ? "assumed: judgement" : "given");
     nw_print_wrapped(stream, "  ", "    ", text);
 }
 
