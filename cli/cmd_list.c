@@ -17,7 +17,7 @@
 
 struct row {
     const char *name;
-    char about[256];
+    char about[900];
     double value;     /* NAN: is none */
     const char *unit; /* of it; NULL */
 };
@@ -199,16 +199,25 @@ static bool framework(size_t index, struct row *row)
     return true;
 }
 
+static void constant_about(const struct nw_constant_row *from, struct row *row)
+{
+    const bool physical = from->measured_by != NULL;
+
+    row->name = from->key;
+    snprintf(row->about, sizeof row->about, "%g %s: %s. Source: %s.%s%s%s%s", from->value,
+             from->unit, from->text, from->source, physical ? " Measured by: " : "",
+             physical ? from->measured_by : "",
+             physical && from->sensitivity != NULL ? ". Sensitivity: " : "",
+             physical && from->sensitivity != NULL ? from->sensitivity : "");
+    row->value = from->value;
+    row->unit = from->unit;
+}
+
 static bool constant(size_t index, struct row *row)
 {
     if (index >= NW_CONSTANT_PHYSICAL_COUNT)
         return false;
-    const struct nw_constant_row *from = &nw_constants[index];
-
-    row->name = from->key;
-    snprintf(row->about, sizeof row->about, "%g %s: %s", from->value, from->unit, from->text);
-    row->value = from->value;
-    row->unit = from->unit;
+    constant_about(&nw_constants[index], row);
     return true;
 }
 
@@ -218,11 +227,7 @@ static bool error(size_t index, struct row *row)
 
     if (at >= NW_CONSTANT_COUNT)
         return false;
-    row->name = nw_constants[at].key;
-    snprintf(row->about, sizeof row->about, "%g: %s", nw_constants[at].value,
-             nw_constants[at].text);
-    row->value = nw_constants[at].value;
-    row->unit = nw_constants[at].unit;
+    constant_about(&nw_constants[at], row);
     return true;
 }
 

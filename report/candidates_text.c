@@ -306,5 +306,5 @@ nw_rc nw_report_ranking(FILE *stream, const struct nw_ranking *ranking)
             stream, "  ", "  ",
             nw_report_sentence(text, sizeof text, &candidate->model, &candidate->decision));
     }
-    return nw_report_notes(stream, how, assumed);
+    return nw_report_notes(stream, how, assumed, &ranking->items[0].model.platform.assumptions);
 }

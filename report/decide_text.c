@@ -302,7 +302,7 @@ nw_rc nw_report_decide_claims(FILE *stream, const struct nw_model *model,
     NW_TRY(nw_report_turns(stream, model, decision));
     NW_TRY(nw_report_claim_costs(stream, model, claims, NULL));
     print_upkeep(stream, model, decision);
-    return nw_report_notes(stream, decision->how, decision->assumed);
+    return nw_report_notes(stream, decision->how, decision->assumed, &model->platform.assumptions);
 }
 
 nw_rc nw_report_decide(FILE *stream, const struct nw_model *model,

@@ -398,38 +398,54 @@ static const struct {
     {NW_COST_HOSTS, "hosts: a log does not say how many; taken from GPUs per node"},
 };
 
-static const char *value_of(char text[64], const struct nw_constant_row *row)
+/* "GEMM_SHARE 97 % of the best" */
+static void add_constant(char *text, size_t size, const struct nw_constant_row *row, double value)
 {
+    const size_t at = strlen(text);
+    const char *comma = at > 0 && text[at - 1] != ' ' ? ", " : "";
     char number[32];
 
+    if (at >= size)
+        return;
     if (strcmp(row->unit, "bytes") == 0)
-        snprintf(text, 64, "%s", nw_format_bytes(number, (uint64_t)row->value));
+        snprintf(text + at, size - at, "%s%s %s", comma, row->key,
+                 nw_format_bytes(number, (uint64_t)value));
     else if (strcmp(row->unit, "ns") == 0)
-        snprintf(text, 64, "%s", nw_format_ns(number, row->value));
+        snprintf(text + at, size - at, "%s%s %s", comma, row->key, nw_format_ns(number, value));
     else if (strcmp(row->unit, "±") == 0)
-        snprintf(text, 64, "±%.0f %%", 100 * row->value);
-    else if (row->value < 1)
-        snprintf(text, 64, "%.0f %% %s", 100 * row->value, row->unit);
+        snprintf(text + at, size - at, "%s%s ±%.3g %%", comma, row->key, 100 * value);
+    else if (value < 1)
+        snprintf(text + at, size - at, "%s%s %.3g %% %s", comma, row->key, 100 * value, row->unit);
     else
-        snprintf(text, 64, "%s %s", nw_format_count(number, row->value), row->unit);
-    return text;
+        snprintf(text + at, size - at, "%s%s %s %s", comma, row->key,
+                 nw_format_count(number, value), row->unit);
 }
 
-static void print_assumed(FILE *stream, nw_assumed assumed)
+/* The values in use; what each is, where it comes from and how to measure it is a list of its own.
+ */
+static void print_assumed(FILE *stream, nw_assumed assumed, const struct nw_assumptions *in_use)
 {
-    fprintf(stream, "\nassumed:\n");
-    for (int i = 0; i < NW_CONSTANT_COUNT; i++) {
-        char value[64], line[512];
+    static const char *const titles[] = {
+        "assumed (nodeworth list constants says what each is, its source, how to measure it; "
+        "--assume KEY=VALUE replaces it): ",
+        "errors assumed for the range (nodeworth list errors): "};
+    const int from[] = {0, NW_CONSTANT_PHYSICAL_COUNT, NW_CONSTANT_COUNT};
 
-        if ((assumed & (nw_assumed)1 << i) == 0)
-            continue;
-        snprintf(line, sizeof line, "%s: %s (%s)", nw_constants[i].text,
-                 value_of(value, &nw_constants[i]), nw_constants[i].source);
-        nw_print_wrapped(stream, "- ", "    ", line);
+    for (int part = 0; part < 2; part++) {
+        char text[2048];
+        const size_t empty = strlen(titles[part]);
+
+        snprintf(text, sizeof text, "%s", titles[part]);
+        for (int i = from[part]; i < from[part + 1]; i++)
+            if ((assumed & (nw_assumed)1 << i) != 0)
+                add_constant(text, sizeof text, &nw_constants[i], in_use->value[i]);
+        if (strlen(text) > empty)
+            nw_print_wrapped(stream, "\n", "    ", text);
     }
 }
 
-nw_rc nw_report_notes(FILE *stream, unsigned how, nw_assumed assumed)
+nw_rc nw_report_notes(FILE *stream, unsigned how, nw_assumed assumed,
+                      const struct nw_assumptions *in_use)
 {
     bool any = false;
 
@@ -442,6 +458,6 @@ nw_rc nw_report_notes(FILE *stream, unsigned how, nw_assumed assumed)
         any = true;
     }
     if (assumed != 0)
-        print_assumed(stream, assumed);
+        print_assumed(stream, assumed, in_use);
     return NW_OK;
 }

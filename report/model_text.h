@@ -18,6 +18,8 @@ nw_rc nw_report_predict(FILE *stream, const struct nw_model *model, const struct
 /* "4.02 s [3.6, 4.4]": the ends in the middle's unit. Returns `text`. */
 const char *nw_report_step_time(char *text, size_t size, const struct nw_step *step);
 /* How the figures were come by (NW_COST_…), and the constants used; prints nothing for none. */
-nw_rc nw_report_notes(FILE *stream, unsigned how, nw_assumed assumed);
+/* `in_use`: the values of the constants that were assumed. */
+nw_rc nw_report_notes(FILE *stream, unsigned how, nw_assumed assumed,
+                      const struct nw_assumptions *in_use);
 
 #endif

@@ -217,5 +217,5 @@ nw_rc nw_report_predict(FILE *stream, const struct nw_model *model, const struct
         fprintf(stream, "\nThe optimizer's own time is left out: memory bandwidth unknown "
                         "(--hbm or --gpu).\n");
     print_defaults(stream, &model->defaults);
-    return nw_report_notes(stream, how, assumed);
+    return nw_report_notes(stream, how, assumed, &model->platform.assumptions);
 }
