@@ -64,9 +64,9 @@ def percent(value, digits=1, sign=False):
 
 
 def levels(items, shipped=None):
-    """{level: correction of its logarithm} from items (family, level, log of measured over predicted): the median over families of their medians, so that
-    a family with many rows has one vote, and n / (n + 1) of it for n families: one is little to go by. `shipped`: the logarithm of the factor that the
-    predictions already hold; it is what is fitted, the correction is the new one less the shipped one."""
+    """{level: correction of its logarithm} from items (family, level, log of measured over predicted): the median over families of their medians, a family
+    of n rows with the weight √n (one with many rows is better known, but is one code base), and n / (n + 1) of it for n families: one is little to go by.
+    `shipped`: the logarithm of the factor that the predictions already hold; it is what is fitted, the correction is the new one less the shipped one."""
     grouped = {}
     for family, level, value in items:
         grouped.setdefault(level, {}).setdefault(family, []).append(value)
@@ -74,5 +74,5 @@ def levels(items, shipped=None):
     for level, families in grouped.items():
         have = (shipped or {}).get(level, 0)
         votes = [have + median(values) for values in families.values()]
-        out[level] = median(votes) * len(votes) / (len(votes) + 1) - have
+        out[level] = median(votes, [math.sqrt(len(values)) for values in families.values()]) * len(votes) / (len(votes) + 1) - have
     return out

@@ -198,9 +198,11 @@ class Statistics(unittest.TestCase):
         self.assertIn("3 rows (2 different)", doubled.text())
         self.assertEqual(stats.Summary([]).text(), "no rows")
 
-    def test_levels_give_each_family_one_vote(self):
-        items = [("a", "p", 0.3)] * 50 + [("b", "p", 0.0), ("c", "p", 0.1)]
-        self.assertAlmostEqual(stats.levels(items)["p"], 0.1 * 3 / 4)
+    def test_levels_weigh_a_family_by_the_root_of_its_rows(self):
+        items = [("a", "p", 0.3)] * 9 + [("b", "p", 0.0)] * 4 + [("c", "p", 0.1)] * 4
+        self.assertAlmostEqual(stats.levels(items)["p"], 0.1 * 3 / 4)  # 3 of 7 at 0.3
+        items += [("a", "p", 0.3)] * 16
+        self.assertAlmostEqual(stats.levels(items)["p"], 0.3 * 3 / 4)  # 5 of 9
         # what is shipped is part of what is fitted
         self.assertAlmostEqual(stats.levels([("a", "p", 0.0)], {"p": 0.2})["p"], -0.1)
 
