@@ -13,6 +13,7 @@
  * slow: then something else was measured. */
 #define FACTOR_MIN 0.25
 #define FACTOR_MAX 100
+#define MAX_RANKS  131072
 #define ERROR_MAX  0.9 /* of the computation's time: it stays above 0 */
 
 struct measured { /* on the way to a step */
@@ -80,7 +81,11 @@ static nw_rc find_place(const struct nw_model_request *request, const struct nw_
 {
     const int per_node = model->platform.fabric.gpus_per_node;
 
-    anchor->rank_count = request->measured_ranks > 0 ? request->measured_ranks : log->rank_count;
+    anchor->rank_count =
+        request->measured_ranks > 0 ? request->measured_ranks : (int)log->stated[NW_LOG_RANKS];
+    if (anchor->rank_count > MAX_RANKS)
+        return nw_fail(NW_EUSAGE, "the log is of %d GPUs; accepted: up to %d", anchor->rank_count,
+                       MAX_RANKS);
     if (anchor->rank_count == 0)
         return nw_fail(NW_EUSAGE, "a measured step needs --on N: the GPUs that it was measured on");
     anchor->node_count = request->measured_nodes > 0
@@ -184,8 +189,38 @@ static void set_batch(const struct nw_model *model, const struct nw_layout *layo
 {
     if (model->grad_accum > 0)
         job->global_batch = model->grad_accum * job->micro_batch * (uint64_t)nw_layout_dp(layout);
-    else if (log->global_batch > 0)
-        job->global_batch = log->global_batch;
+    else if (log->stated[NW_LOG_GLOBAL_BATCH] > 0)
+        job->global_batch = log->stated[NW_LOG_GLOBAL_BATCH];
+}
+
+/* A log that says otherwise than the options: the factor would be that of another job. */
+static nw_rc check_log(const struct nw_training_log *log, const struct nw_job *job,
+                       const struct nw_layout *layout)
+{
+    const struct {
+        nw_log_stated stated;
+        const char *option;
+        uint64_t value;
+    } rows[] = {
+        {NW_LOG_SEQUENCE, "--seq", job->sequence},
+        {NW_LOG_MICRO_BATCH, "--micro-batch", job->micro_batch},
+        {NW_LOG_TP, "--tp", (uint64_t)nw_layout_tp(layout)},
+        {NW_LOG_PP, "--pp", (uint64_t)nw_layout_pp(layout)},
+        {NW_LOG_CP, "--cp", (uint64_t)nw_layout_cp(layout)},
+        {NW_LOG_RANKS, "--on", (uint64_t)layout->rank_count},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const uint64_t stated = log->stated[rows[i].stated];
+
+        if (stated > 0 && stated != rows[i].value)
+            return nw_fail(NW_EUSAGE,
+                           "--measured-log is of a run with %s %llu, here it is %llu; "
+                           "accepted: the job that was measured",
+                           rows[i].option, (unsigned long long)stated,
+                           (unsigned long long)rows[i].value);
+    }
+    return NW_OK;
 }
 
 static nw_rc calibrate(struct nw_model *model, const struct nw_job *job,
@@ -251,6 +286,7 @@ nw_rc nw_anchor_take(const struct nw_model_request *request, struct nw_model *mo
     layout.rank_count = layout.base_rank_count = anchor.rank_count;
     job = nw_model_job(model, &layout);
     set_batch(model, &layout, &log, &job);
+    NW_TRY(check_log(&log, &job, &layout));
     anchor.global_batch = job.global_batch;
     const struct measured measured = {.model = model,
                                       .anchor = &anchor,

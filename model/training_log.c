@@ -51,8 +51,7 @@ struct series { /* of one pattern: a ring of the last values */
 
 struct scan {
     struct series series[PATTERN_COUNT];
-    int rank_count;
-    uint64_t global_batch;
+    uint64_t stated[NW_LOG_STATED_COUNT];
 };
 
 /* ---- one line ------------------------------------------------------------------------------ */
@@ -163,14 +162,23 @@ static uint64_t argument(const char *line, const char *key)
 
 static nw_rc take_line(struct scan *scan, const char *line)
 {
-    const uint64_t ranks = argument(line, "world_size");
-    const uint64_t batch = argument(line, "global_batch_size");
+    static const char *const keys[NW_LOG_STATED_COUNT] = {
+        [NW_LOG_RANKS] = "world_size",
+        [NW_LOG_GLOBAL_BATCH] = "global_batch_size",
+        [NW_LOG_MICRO_BATCH] = "micro_batch_size",
+        [NW_LOG_SEQUENCE] = "seq_length",
+        [NW_LOG_TP] = "tensor_model_parallel_size",
+        [NW_LOG_PP] = "pipeline_model_parallel_size",
+        [NW_LOG_CP] = "context_parallel_size",
+    };
     double value;
 
-    if (ranks > 0 && ranks <= 1u << 20)
-        scan->rank_count = (int)ranks;
-    if (batch > 0)
-        scan->global_batch = batch;
+    for (int i = 0; i < NW_LOG_STATED_COUNT; i++) {
+        const uint64_t stated = argument(line, keys[i]);
+
+        if (stated > 0)
+            scan->stated[i] = stated;
+    }
     for (size_t i = 0; i < PATTERN_COUNT; i++)
         if (apply(&patterns[i], line, &value))
             NW_TRY(keep(&scan->series[i], value));
@@ -235,13 +243,11 @@ static nw_rc tell(const struct scan *scan, const char *what, struct nw_training_
             "(or give --measured-step)",
             what);
     const struct series *series = &scan->series[row];
-    struct nw_training_log log = {.writer = patterns[row].writer,
-                                  .unit = patterns[row].unit,
-                                  .lines = series->count,
-                                  .rank_count = scan->rank_count,
-                                  .global_batch = scan->global_batch};
+    struct nw_training_log log = {
+        .writer = patterns[row].writer, .unit = patterns[row].unit, .lines = series->count};
     size_t count = series->count;
 
+    memcpy(log.stated, scan->stated, sizeof log.stated);
     if (count > VALUES_MAX) /* long past its start */
         count = VALUES_MAX;
     else
@@ -253,7 +259,7 @@ static nw_rc tell(const struct scan *scan, const char *what, struct nw_training_
 
 nw_rc nw_training_log_scan(FILE *stream, const char *what, struct nw_training_log *log_out)
 {
-    struct scan scan = {.rank_count = 0};
+    struct scan scan = {.stated = {0}};
     char line[LINE_BYTES];
     uint64_t left = LOG_BYTES;
     nw_rc rc = NW_OK;

@@ -21,13 +21,24 @@ typedef enum {
     NW_LOG_SAMPLES_PER_S, /* sequences, of all GPUs */
 } nw_log_unit;
 
+/* Arguments that Megatron-LM and its like print at their start. */
+typedef enum {
+    NW_LOG_RANKS,
+    NW_LOG_GLOBAL_BATCH,
+    NW_LOG_MICRO_BATCH,
+    NW_LOG_SEQUENCE,
+    NW_LOG_TP,
+    NW_LOG_PP,
+    NW_LOG_CP,
+    NW_LOG_STATED_COUNT,
+} nw_log_stated;
+
 struct nw_training_log {
-    const char *writer;    /* "Megatron-LM" */
-    nw_log_unit unit;      /* of value */
-    struct nw_stats value; /* of the steady lines */
-    size_t lines, warm_up; /* that told a step; of which left out at the start */
-    int rank_count;        /* that the log states; 0: it does not */
-    uint64_t global_batch; /* the same */
+    const char *writer;                   /* "Megatron-LM" */
+    nw_log_unit unit;                     /* of value */
+    struct nw_stats value;                /* of the steady lines */
+    size_t lines, warm_up;                /* that told a step; of which left out at the start */
+    uint64_t stated[NW_LOG_STATED_COUNT]; /* that the log says of its run; 0: it does not */
 };
 
 /* "-" is standard input. NW_EUSAGE: no line tells a step's time. */

@@ -2,6 +2,8 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "model/training_log.h"
 
@@ -142,6 +144,42 @@ Test(anchor, contradictions_are_refused_with_the_figure)
     }
 }
 
+/* A log says of which run it is: its GPUs and batch are taken, other options must agree. */
+Test(anchor, a_log_of_another_job_is_refused)
+{
+    char path[] = "/tmp/nodeworth-log-XXXXXX";
+    struct nw_model_request request = a_request("fsdp");
+    struct nw_model model;
+    const int descriptor = mkstemp(path);
+    FILE *log = fdopen(descriptor, "w");
+
+    cr_assert(ne(ptr, log, NULL));
+    fprintf(log, "  world_size ................ 16\n  global_batch_size ......... 64\n"
+                 "  seq_length ................ 4096\n  tensor_model_parallel_size  ... 1\n"
+                 "  micro_batch_size .......... 1\n");
+    for (int i = 1; i < 10; i++)
+        fprintf(log, "iteration %d/ 9 | elapsed time per iteration (ms): 4000.0 |\n", i);
+    fclose(log);
+    request.measured_log = path;
+    request.sequence = 4096;
+    cr_assert(eq(int, open_with(&request, &model), NW_OK), "%s", nw_last_error()->text);
+    cr_expect(eq(int, model.anchor.rank_count, 16));
+    cr_expect(eq(int, model.anchor.node_count, 2));
+    cr_expect(eq(u64, model.anchor.global_batch, 64));
+    cr_expect(eq(dbl, model.anchor.step_ns, 4e9));
+    nw_model_close(&model);
+    request.sequence = 8192;
+    cr_expect(eq(int, open_with(&request, &model), NW_EUSAGE));
+    cr_expect(ne(ptr, strstr(nw_last_error()->text, "--seq 4096, here it is 8192"), NULL), "%s",
+              nw_last_error()->text);
+    request.sequence = 4096;
+    request.measured_ranks = 8;
+    cr_expect(eq(int, open_with(&request, &model), NW_EUSAGE));
+    cr_expect(ne(ptr, strstr(nw_last_error()->text, "--on 16, here it is 8"), NULL), "%s",
+              nw_last_error()->text);
+    remove(path);
+}
+
 /* ---- logs ---------------------------------------------------------------------------------- */
 
 static nw_rc scan(const char *text, struct nw_training_log *log)
@@ -224,8 +262,9 @@ Test(training_log, the_start_is_left_out_and_the_spread_is_kept)
     cr_expect(eq(dbl, log.value.median, 1e9));
     cr_expect(log.value.low >= 0.98e9 && log.value.high <= 1.02e9 &&
               log.value.low < log.value.high);
-    cr_expect(eq(int, log.rank_count, 16));
-    cr_expect(eq(u64, log.global_batch, 256));
+    cr_expect(eq(u64, log.stated[NW_LOG_RANKS], 16));
+    cr_expect(eq(u64, log.stated[NW_LOG_GLOBAL_BATCH], 256));
+    cr_expect(eq(u64, log.stated[NW_LOG_TP], 0));
 }
 
 Test(training_log, what_tells_no_step_is_refused)
