@@ -156,6 +156,12 @@ nw_rc nw_predict(const struct nw_job *job, const struct nw_platform *platform,
 nw_rc nw_predict_scenario(const struct nw_job *job, const struct nw_platform *platform,
                           const struct nw_layout *layout, const struct nw_scenario *scenario,
                           struct nw_step *step_out);
+/* Its time and batch only, all else stays 0. `events` is used again and again; the caller frees it
+ * with nw_graph_free. */
+struct nw_graph;
+nw_rc nw_predict_time(const struct nw_job *job, const struct nw_platform *platform,
+                      const struct nw_layout *layout, const struct nw_scenario *scenario,
+                      struct nw_graph *events, struct nw_step *step_out);
 
 /* The independent sources of error of a prediction. */
 enum nw_error_source { NW_ERROR_COMPUTE, NW_ERROR_CURVE, NW_ERROR_OVERLAP, NW_ERROR_COUNT };

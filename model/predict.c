@@ -328,6 +328,36 @@ nw_rc nw_predict_scenario(const struct nw_job *job, const struct nw_platform *pl
     return NW_OK;
 }
 
+nw_rc nw_predict_time(const struct nw_job *job, const struct nw_platform *platform,
+                      const struct nw_layout *layout, const struct nw_scenario *scenario,
+                      struct nw_graph *events, struct nw_step *step_out)
+{
+    struct nw_build build;
+    struct nw_step step;
+
+    NW_TRY(start_step(job, layout, &step));
+    NW_TRY(nw_build_init(job, platform, &step.layout, step.micro_batch, step.micro_batch_count,
+                         scenario, &build));
+    const int stage_count = build.graph.stage_count;
+
+    build.graph = *events; /* its memory */
+    nw_graph_clear(&build.graph);
+    build.graph.stage_count = stage_count;
+    nw_rc rc = nw_build_step(&build);
+
+    if (rc == NW_OK) {
+        const struct nw_timing timing = timing_of(&build, scenario, NULL);
+
+        rc = time_step(&build, &timing, &step);
+    }
+    *events = build.graph;
+    build.graph = (struct nw_graph){0};
+    nw_build_free(&build);
+    NW_TRY(rc);
+    *step_out = step;
+    return NW_OK;
+}
+
 /* ---- interval ------------------------------------------------------------------------------ */
 
 void nw_scenario_ends(const struct nw_platform *platform, const struct nw_scenario *middle,

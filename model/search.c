@@ -1,4 +1,5 @@
-/* The search: loops over the space, the closed form inside, the best predicted anew. */
+/* The search: loops over the space, the closed form inside. Whatever does not depend on an inner
+ * loop is made outside of it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,33 +7,13 @@
 
 #include "model/search_parts.h"
 
-#define KEEP 500 /* by time, and as many by cost: the best thousand */
-
-struct candidate {
-    double key, quick_ns;
-    struct nw_layout layout;
-    uint64_t micro_batch;
-    nw_recompute recompute;
-    struct nw_offload offload;
-};
-
-struct heap { /* the worst on top */
-    struct candidate items[KEEP];
-    int count;
-};
-
 struct search {
-    const struct nw_model *model;
-    const struct nw_space *space;
-    struct nw_platform platform;
-    struct nw_job job;                  /* recompute and offload of the current one */
-    struct nw_build cut;                /* units of the current cut; owned */
-    struct nw_quick_shape (*shapes)[3]; /* of it, by micro-batch and recomputation */
-    struct heap fastest, cheapest;
-    double nearest_bytes; /* least memory of what did not fit */
-    struct nw_layout nearest;
-    uint64_t seen, too_big;
-    size_t show; /* that are completed */
+    struct nw_search_state state;
+    struct nw_cut cut;                  /* the current one */
+    struct nw_quick_shape (*shapes)[3]; /* of it, by micro-batch and recomputation; owned */
+    struct nw_stage_counts *counts;     /* of the current pipeline, by virtual stages; owned */
+    struct nw_prices prices;
+    int per_node; /* ranks, that the shapes stand for */
 };
 
 static double seconds_now(void)
@@ -45,54 +26,54 @@ static double seconds_now(void)
 
 /* ---- the best so far ------------------------------------------------------------------------- */
 
-static void sift_down(struct heap *heap)
+static void swap(struct nw_candidate *a, struct nw_candidate *b)
 {
-    for (int i = 0, child = 1; child < heap->count; child = 2 * i + 1) {
-        if (child + 1 < heap->count && heap->items[child + 1].key > heap->items[child].key)
-            child++;
-        if (heap->items[i].key >= heap->items[child].key)
-            return;
-        const struct candidate swapped = heap->items[i];
+    const struct nw_candidate kept = *a;
 
-        heap->items[i] = heap->items[child];
-        heap->items[child] = swapped;
+    *a = *b;
+    *b = kept;
+}
+
+static void sift_down(struct nw_best *best)
+{
+    for (int i = 0, child = 1; child < best->count; child = 2 * i + 1) {
+        if (child + 1 < best->count && best->items[child + 1].key > best->items[child].key)
+            child++;
+        if (best->items[i].key >= best->items[child].key)
+            return;
+        swap(&best->items[i], &best->items[child]);
         i = child;
     }
 }
 
-static void sift_up(struct heap *heap)
+static void sift_up(struct nw_best *best)
 {
-    for (int i = heap->count - 1; i > 0 && heap->items[(i - 1) / 2].key < heap->items[i].key;) {
-        const struct candidate swapped = heap->items[i];
-
-        heap->items[i] = heap->items[(i - 1) / 2];
-        heap->items[(i - 1) / 2] = swapped;
-        i = (i - 1) / 2;
-    }
+    for (int i = best->count - 1; i > 0 && best->items[(i - 1) / 2].key < best->items[i].key;
+         i = (i - 1) / 2)
+        swap(&best->items[i], &best->items[(i - 1) / 2]);
 }
 
-static bool would_enter(const struct heap *heap, double key)
+static bool would_enter(const struct nw_best *best, double key)
 {
-    return heap->count < KEEP || key < heap->items[0].key;
+    return best->limit > 0 && (best->count < best->limit || key < best->items[0].key);
 }
 
-static void enter(struct heap *heap, const struct candidate *candidate, double key)
+static void enter(struct nw_best *best, const struct nw_candidate *candidate, double key)
 {
-    if (heap->count < KEEP) {
-        heap->items[heap->count] = *candidate;
-        heap->items[heap->count++].key = key;
-        sift_up(heap);
+    if (best->count < best->limit) {
+        best->items[best->count] = *candidate;
+        best->items[best->count++].key = key;
+        sift_up(best);
         return;
     }
-    heap->items[0] = *candidate;
-    heap->items[0].key = key;
-    sift_down(heap);
+    best->items[0] = *candidate;
+    best->items[0].key = key;
+    sift_down(best);
 }
 
 /* ---- the loops ------------------------------------------------------------------------------- */
 
-/* 1 when no price was given: nodes cost the same. */
-static double price_of(const struct nw_model *model, int node_count)
+double nw_search_price(const struct nw_model *model, int node_count)
 {
     const struct nw_terms *terms = &model->terms;
 
@@ -103,169 +84,250 @@ static double price_of(const struct nw_model *model, int node_count)
                : node_count;
 }
 
-static bool does_fit(struct search *search, const struct candidate *candidate, double share)
+/* What the whole check and the whole memory say. */
+static bool does_fit(struct nw_search_state *state, const struct nw_candidate *candidate, double m)
 {
-    const double card = (double)search->platform.memory_bytes;
+    const double card = (double)state->platform.memory_bytes;
     struct nw_memory memory;
     uint64_t assumed = 0;
 
+    if (nw_layout_check(&candidate->layout, &state->job) != NW_OK) {
+        nw_clear_error();
+        return false;
+    }
     if (card == 0)
         return true;
-    nw_memory_of(&search->job, &candidate->layout, candidate->micro_batch,
-                 (uint64_t)(share / (double)candidate->micro_batch), &search->platform.assumptions,
-                 &memory, &assumed);
+    nw_memory_of(&state->job, &candidate->layout, candidate->micro_batch, (uint64_t)m,
+                 &state->platform.assumptions, &memory, &assumed);
     if (memory.total_bytes <= card)
         return true;
-    if (!(memory.total_bytes >= search->nearest_bytes)) {
-        search->nearest_bytes = memory.total_bytes;
-        search->nearest = candidate->layout;
+    if (!(memory.total_bytes >= state->nearest_bytes)) {
+        state->nearest_bytes = memory.total_bytes;
+        state->nearest = candidate->layout;
     }
     return false;
 }
 
-static void consider(struct search *search, const struct nw_placement *placement,
-                     const struct nw_quick_shape *shape, uint64_t micro_batch, double share,
-                     const double in_flight[NW_ENDS], double price)
+static void consider(struct nw_search_state *state, const struct nw_placement *placement,
+                     const struct nw_quick_shape *shape, uint64_t micro_batch, double m,
+                     double price)
 {
-    const double card = (double)search->platform.memory_bytes;
-    const double m = share / (double)micro_batch;
+    const double card = (double)state->platform.memory_bytes;
     const double ns = nw_quick_ns(placement, shape, m);
-    const bool fast = would_enter(&search->fastest, ns);
-    const bool cheap = would_enter(&search->cheapest, ns * price);
+    const bool fast = would_enter(&state->fastest, ns);
+    const bool cheap = would_enter(&state->cheapest, ns * price);
 
-    search->seen++;
-    if (!fast && !cheap)
-        return;
-    if (card > 0 && nw_quick_bytes(placement, shape, in_flight, m) > card) {
-        search->too_big++;
-        return;
-    }
-    const struct candidate candidate = {.quick_ns = ns,
-                                        .layout = placement->layout,
-                                        .micro_batch = micro_batch,
-                                        .recompute = search->job.recompute,
-                                        .offload = search->job.offload};
+    state->seen++;
+    /* Until something fits, what comes nearest is looked for. */
+    const bool none = state->fastest.count == 0;
 
-    if (!does_fit(search, &candidate, share)) {
-        search->too_big++;
+    if ((!fast && !cheap) || (card > 0 && !none && nw_quick_bytes(placement, shape, m) > card))
         return;
+    const struct nw_candidate candidate = {.quick_ns = ns,
+                                           .layout = placement->layout,
+                                           .micro_batch = micro_batch,
+                                           .recompute = state->job.recompute,
+                                           .offload = state->job.offload};
+
+    if (none && card > 0) {
+        const double least = nw_quick_bytes(placement, shape, m);
+
+        if (least > card && least >= state->nearest_bytes)
+            return;
     }
+    if (!does_fit(state, &candidate, m))
+        return;
     if (fast)
-        enter(&search->fastest, &candidate, ns);
+        enter(&state->fastest, &candidate, ns);
     if (cheap)
-        enter(&search->cheapest, &candidate, ns * price);
-}
-
-static nw_rc shape_at(struct search *search, const struct nw_layout *layout, int batch, int again,
-                      const struct nw_quick_shape **shape_out)
-{
-    struct nw_quick_shape *shape = &search->shapes[batch][again];
-    struct nw_layout cut = *layout;
-
-    cut.parallel.pp = cut.parallel.virtual_stages = 1;
-    if (!shape->made)
-        NW_TRY(nw_quick_shape_make(search->model, &search->platform, &search->job, &cut,
-                                   search->space->micro_batches[batch], shape));
-    *shape_out = shape;
-    return NW_OK;
+        enter(&state->cheapest, &candidate, ns * price);
 }
 
 /* All micro-batches and recomputations of one placement. */
-static nw_rc look_at_placement(struct search *search, const struct nw_placement *placement)
+static nw_rc look_at_placement(struct search *search, const struct nw_placement *placement,
+                               uint64_t share, double price)
 {
-    const struct nw_space *space = search->space;
-    const uint64_t dp = (uint64_t)nw_layout_dp(&placement->layout);
-    const uint64_t share = search->job.global_batch / dp;
-    const double price = price_of(search->model, placement->layout.node_count);
+    struct nw_search_state *state = &search->state;
+    const struct nw_space *space = state->space;
 
     for (int b = 0; b < space->micro_batch_count; b++) {
         const uint64_t micro_batch = space->micro_batches[b];
-        double in_flight[NW_ENDS];
 
         if (share % micro_batch != 0 ||
             (placement->virtual_stages > 1 && share / micro_batch % (uint64_t)placement->pp != 0))
             continue;
-        nw_in_flight(&search->job, placement, (double)(share / micro_batch), in_flight);
         for (int r = 0; r < space->recompute_count; r++) {
-            const struct nw_quick_shape *shape;
+            struct nw_quick_shape *shape = &search->shapes[b][r];
 
-            search->job.recompute = space->recomputes[r];
-            NW_TRY(shape_at(search, &placement->layout, b, r, &shape));
-            consider(search, placement, shape, micro_batch, (double)share, in_flight, price);
+            state->job.recompute = space->recomputes[r];
+            if (!shape->made)
+                NW_TRY(nw_quick_shape_make(&search->cut, &state->job, &search->prices, micro_batch,
+                                           shape));
+            consider(state, placement, shape, micro_batch, (double)(share / micro_batch), price);
         }
     }
     return NW_OK;
 }
 
-/* Every way and offload of one layout. A layout that contradicts itself is left out. */
-static nw_rc look_at_layout(struct search *search, struct nw_layout layout,
-                            const struct nw_profile *profile)
+/* Every offload and virtual stage count of one way. */
+static nw_rc look_at_way(struct search *search, const struct nw_layout *layout)
 {
-    const struct nw_space *space = search->space;
+    struct nw_search_state *state = &search->state;
+    const struct nw_space *space = state->space;
+    const uint64_t share = state->job.global_batch / (uint64_t)nw_layout_dp(layout);
+    const double price = nw_search_price(state->model, layout->node_count);
+    const int most = nw_layout_pp(layout) > 1 ? space->virtual_count : 1;
 
-    if (layout.rank_count % (layout.parallel.tp * layout.parallel.pp * layout.parallel.cp) != 0 ||
-        search->job.global_batch % (uint64_t)nw_layout_dp(&layout) != 0)
+    for (int o = 0; o < space->offload_count; o++) {
+        const struct nw_stage_counts *before = NULL;
+        struct nw_quick_messages messages;
+        struct nw_placement placement;
+
+        state->job.offload = space->offloads[o];
+        if (nw_layout_check(layout, &state->job) != NW_OK) {
+            nw_clear_error();
+            continue;
+        }
+        NW_TRY(nw_placement_make(&search->cut, &state->job, layout, &search->prices, &placement));
+        for (int v = 0; v < most; v++) {
+            const struct nw_stage_counts *counts = &search->counts[v];
+
+            if (!counts->valid)
+                continue;
+            if (before == NULL || memcmp(before->units[before->most], counts->units[counts->most],
+                                         sizeof counts->units[0]) != 0)
+                NW_TRY(nw_quick_messages_make(&search->cut, &state->job, layout, counts,
+                                              &search->prices, &messages));
+            before = counts;
+            nw_placement_take(&search->cut, &state->job, counts, &messages, &placement);
+            NW_TRY(look_at_placement(search, &placement, share, price));
+        }
+    }
+    return NW_OK;
+}
+
+/* Ranks that share one copy: all, or fewer (hybrids). 0: as the strategy has it. */
+static bool takes_shards(const struct nw_layout *layout, int shards)
+{
+    const int reduce = nw_layout_reduce_count(layout);
+
+    return shards == 0 || (layout->strategy->optimizer_sharded && !layout->strategy->hybrid &&
+                           shards < reduce && reduce % shards == 0);
+}
+
+static nw_rc look_at_nodes(struct search *search, struct nw_layout layout, int node_count)
+{
+    const struct nw_search_state *state = &search->state;
+    const struct nw_space *space = state->space;
+    const struct nw_layout wanted = nw_model_layout(state->model, node_count, NULL);
+    const int cut = nw_layout_tp(&layout) * nw_layout_pp(&layout) * nw_layout_cp(&layout);
+
+    layout.node_count = node_count;
+    layout.rank_count = layout.base_rank_count = wanted.rank_count;
+    if (layout.rank_count / node_count != search->per_node || layout.rank_count % cut != 0 ||
+        state->job.global_batch % (uint64_t)nw_layout_dp(&layout) != 0 ||
+        nw_layout_reduce_count(&layout) % nw_layout_ep(&layout) != 0)
         return NW_OK;
     for (int w = 0; w < space->way_count; w++) {
-        if (space->ways[w].profile != profile)
+        if (space->ways[w].profile != layout.profile)
             continue;
         layout.strategy = space->ways[w].strategy;
-        layout.profile = profile;
-        for (int o = 0; o < space->offload_count; o++) {
-            struct nw_placement placement;
-
-            search->job.offload = space->offloads[o];
-            if (nw_layout_check(&layout, &search->job) != NW_OK) {
-                nw_clear_error();
-                continue;
-            }
-            NW_TRY(nw_placement_make(&search->cut, &search->job, &layout, &placement));
-            NW_TRY(look_at_placement(search, &placement));
+        for (int s = 0; s < space->shard_count; s++) {
+            layout.parallel.shard_count = space->shards[s];
+            if (space->shard_count == 1 || takes_shards(&layout, space->shards[s]))
+                NW_TRY(look_at_way(search, &layout));
         }
     }
     return NW_OK;
 }
 
-static nw_rc look_at_pipelines(struct search *search, struct nw_layout layout,
-                               const struct nw_profile *profile)
+/* Which virtual stages the layers can be dealt to: the check of a pipeline alone says. */
+static void count_stages(struct search *search, int pp)
 {
-    const struct nw_space *space = search->space;
+    const struct nw_space *space = search->state.space;
+
+    for (int v = 0; v < (pp > 1 ? space->virtual_count : 1); v++) {
+        const int virtual_stages = pp > 1 ? space->virtual_stages[v] : 1;
+        const struct nw_layout alone = {.node_count = 1,
+                                        .rank_count = pp,
+                                        .parallel = {.pp = pp, .virtual_stages = virtual_stages}};
+
+        search->counts[v] = nw_stage_counts_of(&search->cut, pp, virtual_stages);
+        if (nw_layout_check(&alone, &search->state.job) != NW_OK) {
+            search->counts[v].valid = false;
+            nw_clear_error();
+        }
+    }
+}
+
+static nw_rc look_at_pipelines(struct search *search, struct nw_layout layout)
+{
+    const struct nw_space *space = search->state.space;
 
     for (int p = 0; p < space->pp_count; p++) {
-        for (int v = 0; v < (space->pp[p] > 1 ? space->virtual_count : 1); v++) {
-            layout.parallel.pp = space->pp[p];
-            layout.parallel.virtual_stages = space->pp[p] > 1 ? space->virtual_stages[v] : 1;
-            NW_TRY(look_at_layout(search, layout, profile));
-        }
+        layout.parallel.pp = space->pp[p];
+        layout.parallel.virtual_stages = 1;
+        count_stages(search, space->pp[p]);
+        for (int n = 0; n < space->node_count_count; n++)
+            NW_TRY(look_at_nodes(search, layout, space->node_counts[n]));
     }
     return NW_OK;
 }
 
-/* One cut of the layers: the same units and shapes for all pipelines and ways. */
-static nw_rc look_at_cut(struct search *search, struct nw_layout layout,
-                         const struct nw_profile *profile)
+/* Can the model be cut so at all? */
+static bool is_cut(const struct nw_layout *layout, const struct nw_job *job)
 {
-    if (layout.rank_count % (layout.parallel.tp * layout.parallel.cp) != 0)
-        return NW_OK;
-    layout.parallel.pp = layout.parallel.virtual_stages = 1;
-    memset(search->shapes, 0, (size_t)search->space->micro_batch_count * sizeof *search->shapes);
-    search->job.offload = search->space->offloads[0];
-    search->job.recompute = search->space->recomputes[0];
-    NW_TRY(nw_build_init(&search->job, &search->platform, &layout, 1, 1, &search->model->scenario,
-                         &search->cut));
-    const nw_rc rc = look_at_pipelines(search, layout, profile);
+    const struct nw_layout alone = {
+        .node_count = 1,
+        .rank_count = nw_layout_tp(layout) * nw_layout_cp(layout) * nw_layout_ep(layout),
+        .parallel = {
+            .tp = layout->parallel.tp, .cp = layout->parallel.cp, .ep = layout->parallel.ep}};
 
-    nw_build_free(&search->cut);
-    return rc;
+    if (nw_layout_check(&alone, job) == NW_OK)
+        return true;
+    nw_clear_error();
+    return false;
 }
 
-static nw_rc look_at_nodes(struct search *search, int node_count, const struct nw_profile *profile)
+/* One cut of the layers: the same units and shapes for all pipelines, node counts and ways. */
+static nw_rc look_at_cut(struct search *search, struct nw_layout layout)
 {
-    const struct nw_space *space = search->space;
-    struct nw_layout layout = nw_model_layout(search->model, node_count, NULL);
+    struct nw_search_state *state = &search->state;
+    const struct nw_space *space = state->space;
+
+    state->job.offload = space->offloads[0];
+    state->job.recompute = space->recomputes[0];
+    if (!is_cut(&layout, &state->job))
+        return NW_OK;
+    for (int n = 0; n < space->node_count_count;
+         n++) { /* all have as many GPUs, or one node count */
+        const struct nw_layout at = nw_model_layout(state->model, space->node_counts[n], NULL);
+        nw_rc rc;
+
+        if (n > 0 && at.rank_count / at.node_count == search->per_node)
+            continue;
+        search->per_node = at.rank_count / at.node_count;
+        layout.node_count = at.node_count;
+        layout.rank_count = layout.base_rank_count = at.rank_count;
+        layout.parallel.pp = layout.parallel.virtual_stages = 1;
+        memset(search->shapes, 0, (size_t)space->micro_batch_count * sizeof *search->shapes);
+        NW_TRY(nw_cut_make(&state->job, &state->platform, &layout, &state->model->scenario,
+                           &search->cut));
+        rc = look_at_pipelines(search, layout);
+        nw_cut_free(&search->cut);
+        NW_TRY(rc);
+    }
+    return NW_OK;
+}
+
+static nw_rc look_at_profile(struct search *search, const struct nw_profile *profile)
+{
+    struct nw_search_state *state = &search->state;
+    const struct nw_space *space = state->space;
+    struct nw_layout layout = nw_model_layout(state->model, space->node_counts[0], NULL);
 
     layout.profile = profile;
-    search->job = nw_model_job(search->model, &layout);
+    state->job = nw_model_job(state->model, &layout);
     for (int t = 0; t < space->tp_count; t++) {
         for (int c = 0; c < space->cp_count; c++) {
             for (int e = 0; e < space->ep_count; e++) {
@@ -274,9 +336,12 @@ static nw_rc look_at_nodes(struct search *search, int node_count, const struct n
                     layout.parallel.cp = space->cp[c];
                     layout.parallel.ep = space->ep[e];
                     layout.parallel.sequence_parallel = space->sequence_parallel[s];
-                    if (space->tp[t] == 1 && space->sequence_parallel[s])
+                    if (space->tp[t] == 1 && s > 0)
                         continue;
-                    NW_TRY(look_at_cut(search, layout, profile));
+                    if (space->tp[t] == 1)
+                        layout.parallel.sequence_parallel =
+                            state->model->parallel.sequence_parallel;
+                    NW_TRY(look_at_cut(search, layout));
                 }
             }
         }
@@ -294,117 +359,36 @@ static bool is_first_of_profile(const struct nw_space *space, int way)
 
 static nw_rc look_at_all(struct search *search, nw_search_progress progress, void *context)
 {
-    const struct nw_space *space = search->space;
+    const struct nw_space *space = search->state.space;
 
     for (int w = 0; w < space->way_count; w++) {
         if (!is_first_of_profile(space, w))
             continue;
-        for (int n = 0; n < space->node_count_count; n++) {
-            NW_TRY(look_at_nodes(search, space->node_counts[n], space->ways[w].profile));
-            if (progress != NULL)
-                progress(context,
-                         ((double)w + (double)(n + 1) / space->node_count_count) / space->way_count,
-                         search->seen);
-        }
+        NW_TRY(look_at_profile(search, space->ways[w].profile));
+        if (progress != NULL)
+            progress(context, (double)(w + 1) / space->way_count, search->state.seen);
     }
     return NW_OK;
 }
 
-/* ---- the best, predicted anew ---------------------------------------------------------------- */
-
-static int by_time(const void *a, const void *b)
+static nw_rc open_search(const struct nw_model *model, const struct nw_space *space,
+                         struct search *search)
 {
-    const double x = ((const struct nw_found *)a)->step.step_ns;
-    const double y = ((const struct nw_found *)b)->step.step_ns;
+    struct nw_search_state *state = &search->state;
 
-    return (x > y) - (x < y);
-}
-
-static bool is_same(const struct candidate *a, const struct candidate *b)
-{
-    return a->quick_ns == b->quick_ns && a->micro_batch == b->micro_batch &&
-           a->recompute == b->recompute &&
-           memcmp(&a->offload, &b->offload, sizeof a->offload) == 0 &&
-           memcmp(&a->layout, &b->layout, sizeof a->layout) == 0;
-}
-
-static bool is_known(const struct search *search, const struct candidate *candidate)
-{
-    for (int i = 0; i < search->fastest.count; i++)
-        if (is_same(&search->fastest.items[i], candidate))
-            return true;
-    return false;
-}
-
-/* A candidate that the simulation refuses or finds too large is left out. */
-static void predict(const struct search *search, const struct candidate *candidate,
-                    struct nw_search_result *result)
-{
-    struct nw_found *found = &result->items[result->count];
-
-    *found = (struct nw_found){.job = nw_model_job(search->model, &candidate->layout),
-                               .quick_ns = candidate->quick_ns};
-    found->job.micro_batch = candidate->micro_batch;
-    found->job.recompute = candidate->recompute;
-    found->job.offload = candidate->offload;
-    if (nw_predict_scenario(&found->job, &search->platform, &candidate->layout,
-                            &search->model->scenario, &found->step) != NW_OK) {
-        nw_clear_error();
-        return;
-    }
-    result->count++;
-}
-
-/* Interval, memory and cost of those that are shown. */
-static nw_rc complete(const struct search *search, struct nw_found *found)
-{
-    NW_TRY(nw_predict(&found->job, &search->platform, &found->step.layout, &search->model->scenario,
-                      &found->step));
-    found->cost_per_billion_tokens =
-        price_of(search->model, found->step.node_count) / (found->step.tokens_per_s * 3600) * 1e9;
-    return NW_OK;
-}
-
-static double cost_of(const struct search *search, const struct nw_found *found)
-{
-    return price_of(search->model, found->step.node_count) * found->step.step_ns;
-}
-
-static nw_rc rank(const struct search *search, struct nw_search_result *result)
-{
-    const int most = search->fastest.count + search->cheapest.count;
-
-    result->items = calloc((size_t)most + 1, sizeof *result->items);
-    if (result->items == NULL)
-        return nw_fail(NW_ENOMEM, "no memory for %d plans", most);
-    for (int i = 0; i < search->fastest.count; i++)
-        predict(search, &search->fastest.items[i], result);
-    for (int i = 0; i < search->cheapest.count; i++)
-        if (!is_known(search, &search->cheapest.items[i]))
-            predict(search, &search->cheapest.items[i], result);
-    if (result->count == 0 && isfinite(search->nearest_bytes))
-        return nw_fail(
-            NW_EUSAGE,
-            "no plan of %llu fits; the nearest needs %.1f GiB of %.1f: %s on %d GPUs, tp "
-            "%d, pp %d; accepted: more --nodes, a larger card, another --framework, or "
-            "offload",
-            (unsigned long long)search->seen, search->nearest_bytes / (1024.0 * 1024 * 1024),
-            (double)search->platform.memory_bytes / (1024.0 * 1024 * 1024),
-            search->nearest.strategy->name, search->nearest.rank_count, search->nearest.parallel.tp,
-            search->nearest.parallel.pp);
-    if (result->count == 0)
-        return nw_fail(NW_EUSAGE,
-                       "no plan fits these GPUs and this batch (%llu looked at); accepted: a "
-                       "--global-batch that can be dealt to them, more --nodes, a larger card",
-                       (unsigned long long)search->seen);
-    qsort(result->items, result->count, sizeof *result->items, by_time);
-    for (size_t i = 1; i < result->count; i++)
-        if (cost_of(search, &result->items[i]) <
-            cost_of(search, &result->items[result->cheapest]) * (1 - 1e-9))
-            result->cheapest = i;
-    for (size_t i = 0; i < result->count && i < search->show; i++)
-        NW_TRY(complete(search, &result->items[i]));
-    return complete(search, &result->items[result->cheapest]);
+    state->model = model;
+    state->space = space;
+    state->platform = nw_model_platform(model);
+    state->job = model->job;
+    state->nearest_bytes = NAN;
+    /* With one node count the cheapest is the fastest. */
+    state->fastest.limit = space->node_count_count > 1 ? NW_SEARCH_KEPT / 2 : NW_SEARCH_KEPT;
+    state->cheapest.limit = NW_SEARCH_KEPT - state->fastest.limit;
+    search->shapes = calloc((size_t)space->micro_batch_count + 1, sizeof *search->shapes);
+    search->counts = calloc((size_t)space->virtual_count + 1, sizeof *search->counts);
+    if (search->shapes == NULL || search->counts == NULL)
+        return nw_fail(NW_ENOMEM, "no memory for the search");
+    return nw_prices_make(&state->platform.fabric, &model->scenario, &search->prices);
 }
 
 nw_rc nw_search(const struct nw_model *model, const struct nw_space *space, size_t show,
@@ -412,29 +396,22 @@ nw_rc nw_search(const struct nw_model *model, const struct nw_space *space, size
 {
     struct search *search = calloc(1, sizeof *search);
     struct nw_search_result result = {0};
-    nw_rc rc;
-
-    if (search == NULL || (search->shapes = calloc((size_t)space->micro_batch_count + 1,
-                                                   sizeof *search->shapes)) == NULL) {
-        free(search);
-        return nw_fail(NW_ENOMEM, "no memory for the search");
-    }
     const double start = seconds_now();
 
-    search->model = model;
-    search->space = space;
-    search->platform = nw_model_platform(model);
-    search->job = model->job;
-    search->nearest_bytes = NAN;
-    search->show = show;
-    rc = look_at_all(search, progress, context);
-    result.seen = search->seen;
-    result.too_big = search->too_big;
+    if (search == NULL)
+        return nw_fail(NW_ENOMEM, "no memory for the search");
+    nw_rc rc = open_search(model, space, search);
+
+    if (rc == NW_OK)
+        rc = look_at_all(search, progress, context);
+    result.seen = search->state.seen;
     result.quick_s = seconds_now() - start;
     if (rc == NW_OK)
-        rc = rank(search, &result);
+        rc = nw_search_rank(&search->state, show, &result);
     result.exact_s = seconds_now() - start - result.quick_s;
+    nw_prices_free(&search->prices);
     free(search->shapes);
+    free(search->counts);
     free(search);
     if (rc != NW_OK) {
         nw_search_free(&result);

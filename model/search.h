@@ -34,12 +34,13 @@ struct nw_space { /* every combination that nw_layout_check lets pass */
     int node_counts[NW_SPACE_MAX], tp[NW_SPACE_MAX], pp[NW_SPACE_MAX], cp[NW_SPACE_MAX],
         ep[NW_SPACE_MAX], virtual_stages[NW_SPACE_MAX];
     uint64_t micro_batches[NW_SPACE_MAX];
+    int shards[NW_SPACE_MAX]; /* ranks that share one copy; 0: as the strategy has it */
     nw_recompute recomputes[3];
     struct nw_offload offloads[4];
     struct nw_way ways[NW_SPACE_MAX];
     bool sequence_parallel[2];
     int node_count_count, tp_count, pp_count, cp_count, ep_count, virtual_count, micro_batch_count,
-        recompute_count, offload_count, way_count, sequence_count;
+        shard_count, recompute_count, offload_count, way_count, sequence_count;
 };
 nw_rc nw_space_make(const struct nw_model *model, const struct nw_space_wishes *wishes,
                     struct nw_space *space_out);
@@ -49,19 +50,20 @@ struct nw_found {
     double quick_ns;   /* closed form */
     struct nw_step step;
     double cost_per_billion_tokens; /* price 1 per node and hour where none was given */
+    bool is_first; /* of its kind: strategy, degrees of parallelism, offload; the fastest */
+    size_t alike;  /* further ones of that kind */
 };
 struct nw_search_result {   /* owns its items */
     struct nw_found *items; /* fastest first, all fit; complete as far as asked for */
     size_t count;
-    size_t cheapest;  /* index */
-    uint64_t seen;    /* configurations put through the closed form */
-    uint64_t too_big; /* of which memory cannot hold, as far as was looked */
+    size_t cheapest; /* index */
+    uint64_t seen;   /* configurations whose step the closed form computed */
     double quick_s, exact_s;
 };
 
-/* The first `show` and the cheapest have interval, memory and cost; the others their step time
- * only. `progress`: called with the share done, 0 to 1. NW_EUSAGE: nothing in the space fits; says
- * what came nearest. */
+/* The first `show`, the first of as many kinds and the cheapest have interval, memory and cost; the
+ * others their step time only. `progress`: called with the share done, 0 to 1. NW_EUSAGE: nothing
+ * in the space fits; says what came nearest. */
 typedef void (*nw_search_progress)(void *context, double share, uint64_t seen);
 nw_rc nw_search(const struct nw_model *model, const struct nw_space *space, size_t show,
                 nw_search_progress progress, void *context, struct nw_search_result *result_out);

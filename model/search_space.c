@@ -98,8 +98,9 @@ static void add_batches(const struct nw_model *model, const struct nw_space_wish
     const bool can_offload = isfinite(model->platform.host_to_device_bytes_per_s) &&
                              isfinite(model->platform.host_memory_bytes_per_s);
 
-    for (uint64_t b = 1; b <= LARGEST_MICRO_BATCH && !wishes->keep_micro_batch; b *= 2)
-        space->micro_batches[space->micro_batch_count++] = b;
+    for (uint64_t b = 1; b <= LARGEST_MICRO_BATCH && !wishes->keep_micro_batch; b++)
+        if (model->job.global_batch % b == 0 && space->micro_batch_count < NW_SPACE_MAX)
+            space->micro_batches[space->micro_batch_count++] = b;
     if (wishes->keep_micro_batch)
         space->micro_batches[space->micro_batch_count++] = model->job.micro_batch;
     for (int i = 0; i < 3 && !wishes->keep_recompute; i++)
@@ -110,6 +111,15 @@ static void add_batches(const struct nw_model *model, const struct nw_space_wish
         space->offloads[space->offload_count++] = where[i];
     if (wishes->keep_offload)
         space->offloads[space->offload_count++] = model->job.offload;
+}
+
+/* A node's ranks, and doublings of them, share one copy; or all do. */
+static void add_shards(const struct nw_model *model, int most_ranks, struct nw_space *space)
+{
+    add(space->shards, &space->shard_count, model->parallel.shard_count);
+    for (int shards = model->platform.fabric.gpus_per_node;
+         shards > 1 && shards < most_ranks && model->parallel.shard_count == 0; shards *= 2)
+        add(space->shards, &space->shard_count, shards);
 }
 
 static void add_way(struct nw_space *space, const struct nw_strategy *strategy,
@@ -166,6 +176,7 @@ nw_rc nw_space_make(const struct nw_model *model, const struct nw_space_wishes *
     add_tensor(model, &space);
     add_pipeline(model, most_ranks, &space);
     add_context_and_experts(model, &space);
+    add_shards(model, most_ranks, &space);
     add_batches(model, wishes, &space);
     add_ways(model, wishes, &space);
     *space_out = space;
