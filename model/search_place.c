@@ -54,7 +54,8 @@ static nw_rc pieces_ns(const struct at *at, const char *collective, double all, 
 
     if (whole > 0)
         NW_TRY(cost_ns(at, collective, bucket * bytes_each, kind, &one));
-    NW_TRY(cost_ns(at, collective, (all - whole * bucket) * bytes_each, kind, &rest));
+    NW_TRY(cost_ns(at, collective, (whole > 0 ? all - whole * bucket : all) * bytes_each, kind,
+                   &rest));
     *ns_out = whole * one + rest;
     *last_out = rest > 0 ? rest : one;
     return NW_OK;
