@@ -1,5 +1,6 @@
 #include "model/model.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -33,6 +34,14 @@ void nw_assumptions_reset(struct nw_assumptions *assumptions)
         assumptions->value[i] = nw_constants[i].value;
 }
 
+/* Rates are multiplied by shares and divided into work: 0 has no meaning there. */
+static bool divides(const char *key)
+{
+    const char *end = strstr(key, "_SHARE");
+
+    return end != NULL && end[strlen("_SHARE")] == '\0' && strcmp(key, "ALLOCATOR_SHARE") != 0;
+}
+
 nw_rc nw_assumptions_set(struct nw_assumptions *assumptions, const char *text)
 {
     const char *equals = strchr(text, '=');
@@ -44,8 +53,16 @@ nw_rc nw_assumptions_set(struct nw_assumptions *assumptions, const char *text)
 
         names[i] = nw_constants[i].key;
         if (equals != NULL && (size_t)(equals - text) == length &&
-            strncasecmp(text, names[i], length) == 0)
-            return nw_parse_double(equals + 1, 0, 1e18, &assumptions->value[i]);
+            strncasecmp(text, names[i], length) == 0) {
+            double value;
+
+            NW_TRY(nw_parse_double(equals + 1, 0, 1e18, &value));
+            if (value == 0 && divides(names[i]))
+                return nw_fail(NW_EUSAGE, "%s=0: nothing would ever end; accepted: above 0",
+                               names[i]);
+            assumptions->value[i] = value;
+            return NW_OK;
+        }
     }
     return nw_fail(NW_EUSAGE, "\"%.80s\" is no KEY=VALUE of an assumed constant; accepted keys: %s",
                    text, nw_join_names(accepted, sizeof accepted, names));

@@ -24,9 +24,10 @@
 
 static double constant(const struct nw_platform *platform, nw_constant key)
 {
-    const double value = platform->assumptions.value[key];
+    const double *values = platform->assumptions.value;
 
-    return value > 0 ? value : nw_constants[key].value;
+    /* A platform that nobody filled has none of them; HBM_SHARE is never 0. */
+    return values[NW_CONSTANT_HBM_SHARE] > 0 ? values[key] : nw_constants[key].value;
 }
 
 /* ---- rates --------------------------------------------------------------------------------- */
