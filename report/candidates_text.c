@@ -58,7 +58,7 @@ nw_rc nw_report_claim_costs(FILE *stream, const struct nw_model *model,
                             const struct nw_claim_costs *costs, const char *name)
 {
     const bool all = isfinite(model->job.tokens);
-    const struct nw_column columns[] = {{"claim that is short", NW_LEFT},
+    const struct nw_column columns[] = {{"claim that is short", NW_WRAP},
                                         {"quoted", NW_RIGHT},
                                         {"normal", NW_RIGHT},
                                         {"measured", NW_RIGHT},
@@ -67,21 +67,25 @@ nw_rc nw_report_claim_costs(FILE *stream, const struct nw_model *model,
                                         {all ? "all tokens: cost" : "10^9 tokens", NW_RIGHT},
                                         {"time", NW_RIGHT}};
     struct nw_table *table;
+    char title[320], whose[80] = "the quote's";
     bool simulated = false;
 
     if (costs->count == 0)
         return NW_OK;
+    if (name != NULL)
+        snprintf(whose, sizeof whose, "%.64s's", name);
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
     for (size_t i = 0; i < costs->count; i++) {
         claim_row(table, model, &costs->items[i]);
         simulated = simulated || costs->items[i].simulated;
     }
-    fprintf(
-        stream,
-        "\nWhat %s%sshort claims cost on %d node%s, against the same step where the one rate is "
-        "normal%s\n",
-        name != NULL ? name : "the quote's", name != NULL ? "'s " : " ", costs->node_count,
-        costs->node_count == 1 ? "" : "s", simulated ? " (SIMULATED, no measurement)" : "");
+    snprintf(title, sizeof title,
+             "What %s short claims cost on %d node%s, against the same step where the one rate is "
+             "normal%s",
+             whose, costs->node_count, costs->node_count == 1 ? "" : "s",
+             simulated ? " (SIMULATED, no measurement)" : "");
+    fputc('\n', stream);
+    nw_print_wrapped(stream, "", "", title);
     return nw_table_print(table, stream);
 }
 
@@ -133,15 +137,15 @@ static const char *second_of(const struct nw_candidate *candidate)
 
     switch (choice->pays) {
     case NW_PAYS_YES:
-        return "more pays";
+        return "pay";
     case NW_PAYS_MEMORY:
     case NW_PAYS_DEADLINE:
     case NW_PAYS_STEP:
-        return "more needed";
+        return "needed";
     case NW_PAYS_NO:
-        return "more does not pay";
+        return "do not pay";
     case NW_PAYS_UNKNOWN:
-        return "more not measured";
+        return "not measured";
     default:
         return "–";
     }
@@ -174,14 +178,14 @@ static nw_rc print_table(FILE *stream, const struct nw_ranking *ranking)
     const struct nw_candidate *first = &ranking->items[0];
     const bool all = isfinite(first->model.job.tokens);
     const struct nw_column columns[] = {{"#", NW_RIGHT},
-                                        {"candidate", NW_LEFT},
+                                        {"candidate", NW_WRAP},
                                         {"nodes", NW_RIGHT},
                                         {"strategy", NW_LEFT},
                                         {"tokens/s", NW_RIGHT},
                                         {"cost of 10^9 tokens", NW_LEFT},
                                         {all ? "time of all" : "time of 10^9 tokens", NW_LEFT},
                                         {"claims", NW_LEFT},
-                                        {"further nodes", NW_LEFT}};
+                                        {"more nodes", NW_LEFT}};
     struct nw_table *table;
 
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));

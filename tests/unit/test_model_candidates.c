@@ -1,5 +1,6 @@
 #include "decide_support.h"
 
+#include "base/table.h"
 #include "model/break_even.h"
 #include "model/candidates.h"
 #include "report/candidates_text.h"
@@ -294,6 +295,55 @@ Test(candidates, measured_links_are_scaled_in_a_copy)
     forget(&decided);
     nw_results_free(&faster);
     nw_results_free(&results);
+}
+
+/* Longest names, and everything there is to say. */
+Test(candidates, the_page_fits_100_columns)
+{
+    struct nw_results slow = machine(0.05e9), fast = machine(5e9);
+    const struct nw_quote quote = quoted(812.5, "CNY");
+    char long_name[64], *text = NULL;
+    size_t size;
+
+    memset(long_name, 'x', sizeof long_name - 1);
+    long_name[sizeof long_name - 1] = '\0';
+    const struct nw_candidate_input inputs[] = {
+        {.name = long_name, .results = &slow, .quote = &quote},
+        {.name = "B", .results = &fast, .quote = &quote}};
+    struct nw_model_request asked = request();
+
+    asked.tokens = 15e12;
+    asked.deadline_ns = 1e18;
+    struct nw_ranking ranking = rank(&asked, inputs, 2);
+
+    ranking.items[0].claims =
+        (struct nw_claim_costs){.count = 1,
+                                .node_count = 2,
+                                .items = {{.claim = "Network, per node, one way, as it is quoted",
+                                           .unit = NW_AUDIT_BYTES_PER_S,
+                                           .quoted = 3200e9,
+                                           .healthy = 3100e9,
+                                           .measured = 123e9,
+                                           .on_path = true,
+                                           .step_ns = 9e9,
+                                           .healthy_step_ns = 8e9,
+                                           .cost_per_billion_tokens = 1234.5,
+                                           .healthy_cost_per_billion_tokens = 1034.5,
+                                           .time_ns = 1e17,
+                                           .healthy_time_ns = 9e16,
+                                           .cost = 1.23e6,
+                                           .healthy_cost = 1e6,
+                                           .simulated = true}}};
+    FILE *stream = open_memstream(&text, &size);
+
+    cr_assert(eq(int, nw_report_ranking(stream, &ranking), NW_OK));
+    fclose(stream);
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
+        cr_expect(le(int, nw_text_width(line), 100), "%s", line);
+    free(text);
+    nw_ranking_free(&ranking);
+    nw_results_free(&slow);
+    nw_results_free(&fast);
 }
 
 Test(candidates, json_has_the_whole_ranking)
