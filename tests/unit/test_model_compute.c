@@ -240,3 +240,38 @@ Test(model_compute, update_by_bytes)
     cr_expect_float_eq(
         nw_update_of(&job, &layout, &platform).cpu_ns / (parameters / 8 * 24 / 3e9 * 1e9), 1, 1e-6);
 }
+
+/* Twelve at most, each with what it is, where it comes from and how it is measured. */
+Test(model_compute, few_constants_each_accounted_for)
+{
+    cr_expect(NW_CONSTANT_PHYSICAL_COUNT <= 12, "%d", (int)NW_CONSTANT_PHYSICAL_COUNT);
+    cr_expect(NW_CONSTANT_COUNT <= 64, "nw_assumed is a set of 64");
+    for (int i = 0; i < NW_CONSTANT_COUNT; i++) {
+        const struct nw_constant_row *row = &nw_constants[i];
+        const bool physical = i < NW_CONSTANT_PHYSICAL_COUNT;
+
+        cr_expect(row->value > 0, "%s", row->key);
+        cr_expect(strlen(row->text) > 5 && strlen(row->source) > 5 && row->unit[0] != '\0', "%s",
+                  row->key);
+        cr_expect_eq(physical, row->measured_by != NULL && row->sensitivity != NULL, "%s",
+                     row->key);
+    }
+}
+
+/* Experts: as many products as the token chooses experts, and no more when they lie on more ranks;
+ * a GPU with a tenth of the experts computes as much as with all. */
+Test(model_compute, experts_compute_what_their_tokens_choose)
+{
+    struct nw_job job = job_of("mixtral-8x7b");
+    const struct nw_layout one = {.node_count = 1, .rank_count = 1};
+    const struct nw_layout eight = {.node_count = 1, .rank_count = 8, .parallel = {.ep = 8}};
+    const double tokens = (double)(job.micro_batch * job.sequence);
+    const struct nw_flops flops =
+        nw_transformer_flops(&job.net, tokens, (double)job.sequence, job.flash);
+    struct nw_operators alone, spread;
+
+    nw_operators_layer(&job, &one, 1, NW_LAYER_EXPERTS, &alone);
+    nw_operators_layer(&job, &eight, 1, NW_LAYER_EXPERTS, &spread);
+    cr_expect_float_eq(nw_operators_forward_flops(&alone) / flops.layer_forward, 1, 1e-9);
+    cr_expect_float_eq(nw_operators_forward_flops(&spread) / flops.layer_forward, 1, 1e-9);
+}
