@@ -55,6 +55,18 @@ def read_jobs(table, accepted, only):
     return jobs, unread
 
 
+def training_jobs(table, accepted):
+    """The published rows that are kept here, for constants to be fitted on where other rows are scored; those of the same families are left out per
+    family, those that are scored themselves altogether."""
+    scored = {row["id"] for row in table}
+    path = default_file("published_steps.csv")
+    jobs = read_jobs(unique(rows_of.load([path])), accepted, None)[0] if path else []
+    jobs = [job for job in jobs if job.measured_s and job.row["id"] not in scored]
+    for job in jobs:
+        job.training = True
+    return jobs
+
+
 def read_pairs(path, only):
     if not path:
         return []
@@ -85,7 +97,7 @@ def write_residuals(path, board, unread):
              "measured predicted ratio low high scored reason assumed from").split() + [part[:-3] + "_ms" for part in PARTS]
     with open(path, "w", encoding="utf-8") as file:
         file.write("\t".join(names) + "\n")
-        for r in board.results:
+        for r in board.own:
             job, q = r.job, r.job.request
             memory = job.metric == "peak_mem_gib"
             measured = job.memory_gib if memory else job.measured_s
@@ -172,9 +184,9 @@ def by(page, items, name, title, most=100):
 
 
 def count_table(page, table, jobs, unread, board):
-    failed = [r for r in board.results if not r.good]
-    skipped = Counter(r.job.skip for r in board.results if r.good and r.job.skip)
-    page.say(f"{len(table)} rows: {len(board.results) - len(failed)} predicted, {len(unread) + len(failed)} not predictable, "
+    failed = [r for r in board.own if not r.good]
+    skipped = Counter(r.job.skip for r in board.own if r.good and r.job.skip)
+    page.say(f"{len(table)} rows: {len(board.own) - len(failed)} predicted, {len(unread) + len(failed)} not predictable, "
              f"{sum(skipped.values())} of the predicted run but not scored.")
     page.title("Not predictable")
     reasons = Counter(reason for _, reason in unread) + Counter("program: " + short(r.error, 100) for r in failed)
@@ -182,7 +194,7 @@ def count_table(page, table, jobs, unread, board):
     page.title("Run but not scored")
     page.table(["reason", "rows"], [[reason, str(n)] for reason, n in skipped.most_common()])
     page.title("Taken by default, because the row leaves it open")
-    assumed = Counter(word for r in board.results for word in set(r.job.assumed))
+    assumed = Counter(word for r in board.own for word in set(r.job.assumed))
     page.table(["what", "rows"], [[word, str(n)] for word, n in assumed.most_common()])
 
 
@@ -197,7 +209,7 @@ def ratio_line(items):
 
 
 def memory_items(board):
-    return [(r, r.memory() / r.job.memory_gib - 1, None) for r in board.results if r.good and r.job.memory_gib and not r.job.skip and r.memory() == r.memory()]
+    return [(r, r.memory() / r.job.memory_gib - 1, None) for r in board.own if r.good and r.job.memory_gib and not r.job.skip and r.memory() == r.memory()]
 
 
 class Claims:
@@ -307,7 +319,7 @@ the share of measured values inside the printed interval. What was fitted is fit
 def main(arguments):
     try:
         return validate(parse(arguments))
-    except Broken as reason:
+    except (Broken, OSError) as reason:
         raise SystemExit(f"ci/validate: {reason}") from None
 
 
@@ -320,6 +332,8 @@ def validate(options):
     program = Program(options.program)
     accepted = program.accepted()
     jobs, unread = read_jobs(table, accepted, options.only)
+    if options.rows and not options.quick:
+        jobs += training_jobs(table, accepted)
     board = Board(jobs, program, {name: float(value) for name, value in (text.split("=", 1) for text in options.assume)})
     if options.residuals:
         write_residuals(options.residuals, board, unread)
@@ -338,7 +352,8 @@ def validate(options):
     held = frozen
     if not options.quick:
         effects = measure(board)
-        fits, changes, together = refit(board, effects, found)
+        more = board.find_pairs(read_pairs(default_file("scaling_pairs.csv"), None), training=True)[0] if options.rows else []
+        fits, changes, together = refit(board, effects, found + more)
         held = Claims(board, found, fits, board.run_by_family(fits), board.factors(shipped, effects.slopes, changes))
         sensitivity(page, board, effects, found)
         refit_table(page, effects, changes, together)

@@ -25,6 +25,7 @@ class Job:
     shape: object = None
     assumed: list = field(default_factory=list)
     skip: str = ""  # why not scored
+    training: bool = False  # only there for constants to be fitted on
     metric: str = ""
     measured_s: float = 0  # of one optimizer step; 0: a memory row
     memory_gib: float = 0
@@ -183,8 +184,10 @@ FRAMEWORKS = [(re.compile(pattern), names) for pattern, names in (
     (r"lit-?gpt|lightning", ("litgpt", "pytorch")),
     (r"axolotl|unsloth|llama-?factory|liger|\bhf\b|hugging|trainer|\btrl\b|peft|accelerate|transformers|swift|xtuner", ("hf", "pytorch")),
     (r"colossal", ("colossalai", "deepspeed")),
-    (r"deepspeed|zero-?\d", ("deepspeed",)),
-    (r"jax|paxml|maxtext|flax|t5x|levanter|\bxla\b|tensorflow", ("jax", "megatron")),
+    (r"deepspeed|zero-?\d|bmtrain", ("deepspeed",)),
+    (r"neox", ("megatron-deepspeed", "deepspeed")),
+    (r"jax|paxml|maxtext|flax|t5x|levanter|easylm|\bxla\b", ("jax", "megatron")),
+    (r"tensorflow|\btf ?[12]", ("mxnet", "apex")),
     (r"paddle", ("paddle", "megatron-lm")),
     (r"llm\.c|llm\.q|c\+\+/cuda|\bcuda \d|tinygrad", ("llm.c", "llmc", "megatron")),
     (r"internevo|internlm", ("internevo", "pytorch")),
@@ -192,7 +195,7 @@ FRAMEWORKS = [(re.compile(pattern), names) for pattern, names in (
     (r"^mxnet|horovod", ("mxnet", "apex")),
     (r"flashattention training|flash-attention", ("pytorch-compile", "pytorch")),
     (r"\bdle\b|deeplearningexamples|deep learning examples|apex|nvidia release|nvidia pytorch|\bngc\b|mxnet|mindspore|distributed lamb", ("apex", "pytorch")),
-    (r"torchtune|torch|ddp|fsdp", ("pytorch",)),
+    (r"torch|ddp|fsdp|fairs(eq|cale)|open_?clip", ("pytorch",)),
 )]
 COMPILED = re.compile(r"torch\.?compile|thunder|inductor|nvfuser")
 
@@ -595,6 +598,11 @@ def model_options(job):
         if shape.activations:
             request["activations-per-sample"] = shape.activations
         return
+    if shape.preset:
+        request["model"] = shape.preset
+        if whole(job.row, "layers"):
+            request["layers"] = shape.layers
+        return
     request.update({"layers": shape.layers, "hidden": shape.hidden, "heads": shape.heads, "kv-heads": shape.kv_heads,
                     "head-size": shape.head_size, "ffn": shape.ffn, "vocab": shape.vocab,
                     "gated": "yes" if shape.gated else "no", "tied": "yes" if shape.tied else "no"})
@@ -611,7 +619,7 @@ def read(row, accepted):
     job = Job(row=row)
     if not row["metric"]:
         raise Unknown("metric not stated")
-    job.shape, job.assumed = find(row)
+    job.shape, job.assumed = find(row, accepted.names.get("models"))
     gpus = machine(row, job)
     job.profile = find_profile(row, accepted, job)
     request = job.request

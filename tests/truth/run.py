@@ -73,6 +73,7 @@ class Program:
         names = {}
         for kind in ("strategies", "optimizers", "frameworks"):
             names[kind] = [item["name"] if isinstance(item, dict) else item for item in self.list(kind)]
+        names["models"] = {item["name"]: item.get("about", "") for item in self.list("models") if isinstance(item, dict)}
         if not names["frameworks"]:
             names["frameworks"] = self.named_in_error({"id": "?", "framework": "?"})
         return Accepted(names, catalogue())

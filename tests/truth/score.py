@@ -63,6 +63,7 @@ class Board:
         self.program = program
         self.assume = assume or {}  # in every request
         self.results = self.run_with({})
+        self.own = [r for r in self.results if not r.job.training]  # what is to be scored
 
     def ask(self, jobs, extras):
         """Answers to the jobs' requests with some keys more; `extras`: one dict a job."""
@@ -82,13 +83,13 @@ class Board:
     # ---- absolute, from specifications only --------------------------------------------------------
 
     def steps(self, results=None):
-        return [r for r in results or self.results if r.good and r.job.measured_s and not r.job.skip]
+        return [r for r in results or self.own if r.good and r.job.measured_s and not r.job.skip and not r.job.training]
 
     def factors(self, shipped=None, slopes=None, changes=None):
         """{family: function(result) → factor on the predicted step}, fitted without that family; `slopes`, `changes`: fit.py, the constants
         that the family's predictions are made with."""
         index = {id(r): i for i, r in enumerate(self.results)}
-        rows = self.steps()
+        rows = [r for r in self.results if r.good and r.job.measured_s and not r.job.skip]
         shipped = shipped or {}
         found = {}
         for family in {r.job.family for r in rows}:
@@ -163,11 +164,11 @@ class Board:
 
     # ---- ratio -------------------------------------------------------------------------------------
 
-    def find_pairs(self, pairs):
+    def find_pairs(self, pairs, training=False):
         """[(pair, anchors, targets)], [(pair, why not)] by the columns that name the rows (the pairs' names may be cut short). Of several
         candidates the two that agree in most options and have the pair's measured ratio, else all that do agree, whose means have it."""
         index = defaultdict(list)
-        for r in self.results:
+        for r in self.results if training else self.own:
             if r.job.measured_s:
                 index[r.job.row["model"], r.job.row["gpus"]].append(r)
 

@@ -7,7 +7,7 @@ Public shapes are facts of the models' own config.json or paper; a row's own col
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 class Unknown(Exception):
@@ -33,7 +33,8 @@ class Shape:
     flops_per_sample: float = 0  # of no transformer: forward and backward
     activations: float = 0  # elements kept of a sample
     parameter_count: float = 0
-    extra: dict = field(default_factory=dict)
+    preset: str = ""  # of the program, where its numbers do not make the model (latent attention, experts beside dense layers)
+    active: float = 0  # of a preset: parameters that a token passes
 
     @property
     def transformer(self):
@@ -49,7 +50,7 @@ class Shape:
         return attention + matrices * self.hidden * self.ffn
 
     def parameters(self):
-        if not self.transformer:
+        if not self.transformer or self.preset:
             return self.parameter_count
         embeddings = self.vocab * self.hidden * (1 if self.tied else 2) + self.positions * self.hidden
         return self.layers * self.layer_weights() + embeddings
@@ -57,6 +58,8 @@ class Shape:
     def forward_flops(self, sequence):
         """Of the layers and of the output layer, per token, full (not causal) attention: the
         convention of Megatron-LM, PaLM and nearly all published TFLOP/s."""
+        if self.preset:
+            return 2 * (self.active - self.vocab * self.hidden), 2 * self.hidden * self.vocab
         layers = self.layers * (2 * self.layer_weights(active=True)
                                 + 4 * sequence * self.heads * self.head_size)
         return layers, 2 * self.hidden * self.vocab
@@ -267,13 +270,41 @@ def solve_layers(shape, parameters, pp):
     return layers
 
 
-def find(row):
-    """(Shape, [what was assumed]); Unknown."""
+COUNT = re.compile(r"([\d.]+) ([MBT]) parameters(?:, ([\d.]+) ([MBT]) a token)?, (\d+) layers of (\d+)")
+UNITS = {"M": 1e6, "B": 1e9, "T": 1e12}
+
+
+def squeezed(text):
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+def of_preset(row, presets):
+    """The longest preset name (of {name: what the program's list says of it}) that the model's name has; None."""
+    name = squeezed(row.get("model") or "")
+    found = max((preset for preset in presets if squeezed(preset) in name), key=len, default=None)
+    numbers = COUNT.search(presets[found]) if found else None
+    if numbers is None:
+        return None
+    total = float(numbers.group(1)) * UNITS[numbers.group(2)]
+    active = float(numbers.group(3)) * UNITS[numbers.group(4)] if numbers.group(3) else total
+    layers = int(numbers.group(5))
+    shape = Shape(preset=found, layers=whole(row, "layers") or layers, hidden=int(numbers.group(6)), parameter_count=total, active=active)
+    if shape.layers != layers:  # a model cut to fewer layers
+        shape.parameter_count, shape.active = total * shape.layers / layers, active * shape.layers / layers
+    return shape
+
+
+def find(row, presets=None):
+    """(Shape, [what was assumed]); Unknown. `presets`: {name: about} of the program."""
     name = plain(row.get("model") or "")
     if NO_DECODER.search(name):
         raise Unknown("model is neither a decoder nor an encoder transformer nor one with known FLOPs")
     known = public(name)
     shape, assumed = Shape(), []
+    if known is None and not (whole(row, "hidden") and re.search(r"gpt|llama|bert|opt", name)):
+        preset = of_preset(row, presets or {})
+        if preset:
+            return preset, []
     if known:
         for key, value in known.items():
             setattr(shape, key, value)

@@ -27,6 +27,8 @@ import stats  # noqa: E402
 NAMES = {"frameworks": "pytorch pytorch-compile hf torchtitan torchtitan-compile composer litgpt deepspeed megatron nemo megatron-lm megatron-deepspeed apex jax paddle "
                        "internevo colossalai llm.c mxnet".split(),
          "strategies": "ddp zero1 zero2 zero3 fsdp fsdp-keep hsdp zeropp distopt none".split(), "optimizers": "adam adamw adam8bit adafactor lamb sgd sgd-plain".split()}
+NAMES["models"] = {"deepseek-v3": "671 B parameters, 37.6 B a token, 61 layers of 7168", "deepseek-v2": "236 B parameters, 21.4 B a token, 60 layers of 5120",
+                   "deepseek-v2-lite": "15.7 B parameters, 2.66 B a token, 27 layers of 2048", "yi-9b": "8.83 B parameters, 48 layers of 4096"}
 ACCEPTED = run.Accepted(NAMES, run.catalogue())
 
 COLUMNS = ("id source url_or_repo_path model params_b layers hidden heads kv_heads ffn vocab seq_len gpu gpus gpus_per_node intra_link inter_link_gbps_per_node framework strategy tp pp "
@@ -97,6 +99,12 @@ MAPPED = [
     (dict(framework="Megatron-LM", strategy="tp+pp", tp=8, notes="full recompute, no SP"), {"sequence-parallel": "no"}),
     (dict(model="GPT 200B", hidden=14400, layers=80, params_b=200, ffn=57600, vocab=250000, tp=8, gpus=64, strategy="zero1+tp", framework="Megatron-DeepSpeed"), {"heads": 120, "head-size": 120}),
     (dict(model="GPT 194B", hidden=14400, params_b=194, vocab=250000, tp=8, gpus=64, strategy="zero1+tp", framework="Megatron-DeepSpeed"), {"layers": 77}),
+    (dict(model="DeepSeekV2-l4", layers=4), {"model": "deepseek-v2", "layers": 4, "hidden": "-"}),
+    (dict(model="DeepSeek-V2-Lite", framework="InternEvo"), {"model": "deepseek-v2-lite", "layers": "-", "framework": "internevo"}),
+    (dict(model="Yi-9B SFT"), {"model": "yi-9b"}),
+    (dict(model="llama3-70b-l12", layers=12), {"layers": 12, "hidden": 8192, "model": "-"}),
+    (dict(framework="TensorFlow 1.15 (NGC)", gpu="Tesla V100-SXM2-16GB 300W", precision="fp16 amp"), {"framework": "mxnet", "gpu": "V100 SXM2 16GB"}),
+    (dict(framework="GPT-NeoX"), {"framework": "megatron-deepspeed"}),
     (dict(model="Mixtral 8x7B"), {"experts": 8, "experts-per-token": 2, "ffn": 14336}),
     (dict(model="GPT-1.7B", layers=24, hidden=2304, vocab=51200), {"ffn": 9216, "heads": 18, "tied": "yes", "gated": "no"}),
     (dict(global_batch_seqs=512, micro_batch=4, grad_accum=""), {"global-batch": 512, "micro-batch": 4}),
