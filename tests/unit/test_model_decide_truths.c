@@ -351,3 +351,30 @@ Test(decide_truths, memory_forces_as_few_nodes_as_it_can)
     }
     cr_expect(eq(int, last, 1));
 }
+
+/* Megatron's degrees, where they are left open, are tried: never more nodes than with given ones.
+ */
+Test(decide_truths, open_degrees_hold_a_job_on_as_few_nodes_as_any)
+{
+    static const int degrees[][2] = {{0, 0}, {8, 1}, {1, 8}, {8, 4}, {4, 2}};
+    int fewest[5];
+
+    for (size_t i = 0; i < 5; i++) {
+        struct nw_model_request request = request_for("llama-2-70b");
+
+        request.gpu = "h100-sxm";
+        request.framework = "megatron";
+        request.recompute = "full";
+        request.micro_batch = 1;
+        request.tp = degrees[i][0];
+        request.pp = degrees[i][1];
+        request.nodes = "8,16";
+        request.inter_gb_per_s = 100;
+        struct decided decided = decide_on(&request, NULL);
+
+        fewest[i] = decided.decision.fitting_node_count;
+        cr_expect(gt(int, fewest[i], 0));
+        cr_expect(le(int, fewest[0], fewest[i]));
+        forget(&decided);
+    }
+}
