@@ -176,7 +176,7 @@ nw_rc nw_quick_shape_make(const struct nw_cut *cut, const struct nw_job *job,
 
 struct nw_stage_counts nw_stage_counts_of(const struct nw_cut *cut, int pp, int virtual_stages)
 {
-    const int wanted[NW_ENDS] = {0, 1, pp - 1};
+    const int wanted[NW_ENDS] = {0, 1, pp / 2, pp - 1};
     struct nw_stage_counts counts = {.virtual_stages = virtual_stages, .valid = true};
     struct nw_build build = {
         .job = cut->build.job, .stage_count = pp, .virtual_stages = pp > 1 ? virtual_stages : 1};
@@ -185,11 +185,14 @@ struct nw_stage_counts nw_stage_counts_of(const struct nw_cut *cut, int pp, int 
 
     for (int kind = 0; kind < NW_LAYER_KINDS; kind++)
         counts.layers[kind] = all > 0 ? cut->task.layer_count[kind] * mine / all : 0;
+    counts.all[NW_UNIT_EMBEDDING] = counts.all[NW_UNIT_HEAD] = 1;
+    counts.all[NW_UNIT_PLAIN] = cut->task.layer_count[NW_LAYER_PLAIN];
+    counts.all[NW_UNIT_EXPERTS] = cut->task.layer_count[NW_LAYER_EXPERTS];
     for (int i = 0; i < NW_ENDS; i++) {
         const int s = counts.stage_count;
         double *units = counts.units[s], elements = 0;
 
-        if (wanted[i] >= pp || (s > 0 && counts.at[s - 1] == wanted[i]))
+        if (wanted[i] >= pp || (s > 0 && counts.at[s - 1] >= wanted[i]))
             continue;
         counts.at[s] = wanted[i];
         for (int c = 0; c < build.virtual_stages; c++) {

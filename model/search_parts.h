@@ -15,7 +15,7 @@
 #include "model/step_build.h"
 
 enum {
-    NW_ENDS = 3,           /* stages looked at: the first, the second, the last */
+    NW_ENDS = 4,           /* stages looked at: the first, the second, a middle one, the last */
     NW_PRICES_MAX = 4096,  /* a power of two */
     NW_SEARCH_KEPT = 1000, /* the best thousand; by time and by cost where node counts differ */
 };
@@ -52,8 +52,8 @@ struct nw_stage_counts {
     bool valid;                            /* the layers can be dealt so */
     int virtual_stages, stage_count, most; /* most: has most elements */
     int at[NW_ENDS];
-    double units[NW_ENDS][NW_UNIT_KINDS];
-    double layers[NW_LAYER_KINDS]; /* as nw_memory_stage counts them */
+    double units[NW_ENDS][NW_UNIT_KINDS], all[NW_UNIT_KINDS]; /* all: of all stages */
+    double layers[NW_LAYER_KINDS];                            /* as nw_memory_stage counts them */
 };
 
 /* What is sent between data-parallel ranks in one step. */

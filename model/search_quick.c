@@ -94,7 +94,7 @@ static double period_ns(const struct nw_placement *at, const struct pass *slowes
 
 /* The pipeline: filled and emptied once, in between as fast as its slowest stage and its messages
  * allow. */
-static double pipeline_ns(const struct nw_placement *at, const double stage_ns[NW_ENDS],
+static double pipeline_ns(const struct nw_placement *at, const double stage_ns[NW_ENDS], double all,
                           const struct pass *slowest, double micro_batch, double m)
 {
     const double p = at->pp, v = at->virtual_stages;
@@ -102,8 +102,7 @@ static double pipeline_ns(const struct nw_placement *at, const double stage_ns[N
     const double hop = at->hop_ns + at->hop_ns_per_sequence * micro_batch;
     const double far = at->far_ns + at->far_ns_per_sequence * micro_batch;
     const int last = at->counts->stage_count - 1;
-    const double middle = stage_ns[last > 1 ? 1 : 0];
-    const double all = stage_ns[0] + (p - 2) * middle + stage_ns[last];
+    const double middle = stage_ns[last > 0 ? last - 1 : 0];
     const double period = period_ns(at, slowest, all, stage_ns[last], middle, hop, far);
     const double waits = larger(m - p, 0) * (period - own);
 
@@ -115,7 +114,7 @@ double nw_quick_ns(const struct nw_placement *at, const struct nw_quick_shape *s
 {
     const struct nw_stage_counts *counts = at->counts;
     struct pass slowest = {.busy = shape->busy};
-    double stage_ns[NW_ENDS], ns;
+    double stage_ns[NW_ENDS], all = 0, ns;
 
     for (int s = 0; s < counts->stage_count; s++) {
         double forward = 0, backward = 0;
@@ -130,7 +129,9 @@ double nw_quick_ns(const struct nw_placement *at, const struct nw_quick_shape *s
             slowest.backward_ns = backward;
         }
     }
-    ns = at->pp > 1 ? pipeline_ns(at, stage_ns, &slowest, shape->micro_batch, m)
+    for (int k = 0; k < NW_UNIT_KINDS; k++)
+        all += counts->all[k] * (shape->forward_ns[k] + shape->backward_ns[k]);
+    ns = at->pp > 1 ? pipeline_ns(at, stage_ns, all, &slowest, shape->micro_batch, m)
                     : m * (slowest.forward_ns + slowest.backward_ns);
     ns += gathers_ns(at, &slowest, m) + reductions_ns(at, &slowest, m) + at->messages.tied_ns;
     /* Gradients go down behind the last backward pass, weights come up after the update. */
