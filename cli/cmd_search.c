@@ -1,8 +1,10 @@
 #include <math.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/json.h"
+#include "cli/emit_files.h"
 #include "cli/model_args.h"
 #include "model/search.h"
 #include "report/search_text.h"
@@ -18,7 +20,7 @@ static const char doc[] =
 
 struct seen {
     double start_s;
-    bool terminal;
+    bool terminal, printed;
 };
 
 static double seconds_now(void)
@@ -31,11 +33,12 @@ static double seconds_now(void)
 
 static void show(void *context, double share, uint64_t seen)
 {
-    const struct seen *at = context;
+    struct seen *at = context;
     const double elapsed = seconds_now() - at->start_s;
 
     if (!at->terminal || elapsed < 1)
         return;
+    at->printed = true;
     fprintf(stderr, "\r%3.0f %%, %.1f million plans, %.0f s left   ", 100 * share,
             (double)seen / 1e6, share > 0 ? elapsed * (1 - share) / share : 0);
 }
@@ -52,8 +55,15 @@ static nw_rc print_json(const struct nw_search_result *result, size_t most)
     if (rc == NW_OK)
         rc = nw_json_set_u64(root, "plans_predicted", result->count);
     if (rc == NW_OK)
+        rc = nw_json_set_real(root, "closed_form_s", result->quick_s);
+    if (rc == NW_OK)
+        rc = nw_json_set_real(root, "simulation_s", result->exact_s);
+    if (rc == NW_OK)
         rc = nw_json_set_new(root, "fastest", list);
-    for (size_t i = 0; rc == NW_OK && i < result->count && i < most; i++) {
+    for (size_t i = 0, shown = 0; rc == NW_OK && i < result->count && shown < most; i++) {
+        if (i >= most && !result->items[i].is_first) /* the first of further kinds */
+            continue;
+        shown += result->items[i].is_first;
         rc = nw_found_to_json(&result->items[i], &one);
         if (rc == NW_OK && json_array_append_new(list, one) != 0)
             rc = nw_fail(NW_ENOMEM, "JSON: no memory");
@@ -81,24 +91,82 @@ static struct nw_space_wishes wishes_of(const struct nw_model_args *args)
     };
 }
 
-static nw_rc search(const struct nw_model_args *args, const struct nw_results *results)
+/* The command line without what belongs to the search alone: what a plan's options go behind. */
+static void print_command(FILE *stream, int argc, char **argv, const struct nw_found *found)
 {
+    static const char *const own[] = {"--max-nodes", "--top", "--emit", "--script", "--image"};
+    char options[NW_FOUND_OPTIONS_MAX];
+
+    nw_found_options(found, options);
+    fprintf(stream, "\nThe fastest in full:\n\n  nodeworth predict");
+    for (int i = 1; i < argc; i++) {
+        bool left_out = strcmp(argv[i], "--json") == 0;
+
+        for (size_t k = 0; k < sizeof own / sizeof own[0]; k++) {
+            const size_t length = strlen(own[k]);
+
+            if (strncmp(argv[i], own[k], length) != 0)
+                continue;
+            if (argv[i][length] == '\0' || argv[i][length] == '=')
+                left_out = true;
+            if (argv[i][length] == '\0')
+                i++;
+            break;
+        }
+        if (left_out)
+            continue;
+        fputc(' ', stream);
+        nw_emit_quote(stream, argv[i]);
+    }
+    fprintf(stream, " %s\n", options);
+}
+
+static nw_rc emit_fastest(const struct nw_model_args *args, const struct nw_model *model,
+                          const struct nw_search_result *result)
+{
+    const struct nw_found *fastest = &result->items[0];
+    const struct nw_emit_wishes wishes = {
+        .out = args->emit_out, .script = args->emit_script, .image = args->emit_image};
+    struct nw_emission emission;
+
+    NW_TRY(nw_emission_make(model, &fastest->job, &fastest->step, &emission));
+    if (!args->json)
+        printf("\n");
+    return nw_emit_files(&wishes, &emission);
+}
+
+static nw_rc show_result(const struct nw_model_args *args, const struct nw_model *model,
+                         const struct nw_search_result *result, int argc, char **argv)
+{
+    if (args->json)
+        NW_TRY(print_json(result, (size_t)args->search_top));
+    else
+        NW_TRY(nw_report_search(stdout, model, result, (size_t)args->search_top));
+    if (!args->json)
+        print_command(stdout, argc, argv, &result->items[0]);
+    return args->emit_out != NULL ? emit_fastest(args, model, result) : NW_OK;
+}
+
+static nw_rc search(const struct nw_model_args *args, const struct nw_results *results, int argc,
+                    char **argv)
+{
+    const struct nw_emit_wishes files = {.script = args->emit_script, .image = args->emit_image};
     struct nw_space_wishes wishes = wishes_of(args);
     struct seen seen = {.start_s = seconds_now(), .terminal = isatty(STDERR_FILENO) == 1};
     struct nw_search_result result;
     struct nw_model model;
     struct nw_space space;
 
+    NW_TRY(nw_emit_files_check(&files));
     NW_TRY(nw_model_open(&args->request, results, &model));
     nw_rc rc = nw_space_make(&model, &wishes, &space);
 
     if (rc == NW_OK)
         rc = nw_search(&model, &space, (size_t)args->search_top, show, &seen, &result);
-    if (seen.terminal)
+    if (seen.printed)
         fprintf(stderr, "\r%60s\r", "");
     if (rc == NW_OK) {
-        rc = args->json ? print_json(&result, (size_t)args->search_top)
-                        : nw_report_search(stdout, &model, &result, (size_t)args->search_top);
+        rc = show_result(args, &model, &result, argc, argv);
         nw_search_free(&result);
     }
     nw_model_close(&model);
@@ -114,7 +182,7 @@ int nw_cmd_search(int argc, char **argv)
 
     if (rc != NW_OK)
         return nw_cli_fail(rc);
-    rc = search(&args, &results);
+    rc = search(&args, &results, argc, argv);
     nw_results_free(&results);
     if (rc == NW_OK)
         rc = nw_cli_finish_stdout();

@@ -85,6 +85,24 @@ static const struct nw_option search_rows[] = {
      .max = 1000,
      .fallback = "10",
      .help = "so many of the fastest plans are shown"},
+    {.name = "emit",
+     .argument = "DIR",
+     .type = NW_OPTION_TEXT,
+     .offset = offsetof(struct nw_model_args, emit_out),
+     .help = "folder for the fastest plan as configuration of the tools that run it (nodeworth "
+             "emit)"},
+    {.name = "script",
+     .argument = "FILE",
+     .type = NW_OPTION_TEXT,
+     .offset = offsetof(struct nw_model_args, emit_script),
+     .fallback = "train.py",
+     .help = "with --emit: the training script that is started"},
+    {.name = "image",
+     .argument = "IMAGE",
+     .type = NW_OPTION_TEXT,
+     .offset = offsetof(struct nw_model_args, emit_image),
+     .fallback = "IMAGE",
+     .help = "with --emit: container image of the Kubernetes jobs"},
 };
 #define SEARCH_COUNT (sizeof search_rows / sizeof search_rows[0])
 #define EMIT_COUNT   (sizeof emit_rows / sizeof emit_rows[0])

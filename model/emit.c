@@ -109,10 +109,10 @@ static nw_rc find_bucket(const struct nw_model *model, const struct nw_step *ste
     return NW_OK;
 }
 
-nw_rc nw_emission_make(const struct nw_model *model, const struct nw_step *step,
-                       struct nw_emission *emission_out)
+nw_rc nw_emission_make(const struct nw_model *model, const struct nw_job *job,
+                       const struct nw_step *step, struct nw_emission *emission_out)
 {
-    struct nw_emission emission = {.job = &model->job,
+    struct nw_emission emission = {.job = job != NULL ? *job : nw_model_job(model, &step->layout),
                                    .step = step,
                                    .gpus_per_node = model->platform.fabric.gpus_per_node,
                                    .script = "train.py",
@@ -132,4 +132,23 @@ nw_rc nw_emit(const struct nw_emitter *emitter, const struct nw_emission *emissi
     if (fflush(stream) != 0 || ferror(stream))
         return nw_fail(NW_EIO, "%s: could not be written: %s", emitter->file, strerror(errno));
     return NW_OK;
+}
+
+void nw_emit_quote(FILE *stream, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789._/:@+-,=%";
+
+    if (word[0] != '\0' && word[strspn(word, plain)] == '\0') {
+        fputs(word, stream);
+        return;
+    }
+    fputc('\'', stream);
+    for (; *word != '\0'; word++) {
+        if (*word == '\'')
+            fputs("'\\''", stream);
+        else
+            fputc(*word, stream);
+    }
+    fputc('\'', stream);
 }

@@ -4,7 +4,7 @@
  *     const struct nw_emitter *emitter;
  *     NW_TRY(nw_emitter_find("deepspeed", &emitter));
  *     struct nw_emission emission;
- *     NW_TRY(nw_emission_make(&model, &step, &emission));
+ *     NW_TRY(nw_emission_make(&model, NULL, &step, &emission));
  *     NW_TRY(nw_emit(emitter, &emission, stdout));
  *
  * Everything is borrowed.
@@ -16,8 +16,8 @@
 
 #include "model/model.h"
 
-struct nw_emission { /* what is written down */
-    const struct nw_job *job;
+struct nw_emission {            /* what is written down */
+    struct nw_job job;          /* in the types of the strategy's framework */
     const struct nw_step *step; /* layout, batch, fit */
     int gpus_per_node;
     const char *script; /* "train.py" */
@@ -40,10 +40,14 @@ extern const struct nw_emitter nw_emitters[];
 extern const size_t nw_emitter_count;
 
 nw_rc nw_emitter_find(const char *name, const struct nw_emitter **emitter_out);
-nw_rc nw_emission_make(const struct nw_model *model, const struct nw_step *step,
-                       struct nw_emission *emission_out);
+/* `job` NULL: the model's, in the types of the step's framework. */
+nw_rc nw_emission_make(const struct nw_model *model, const struct nw_job *job,
+                       const struct nw_step *step, struct nw_emission *emission_out);
 /* Checked and written; NW_EIO when the stream failed. */
 nw_rc nw_emit(const struct nw_emitter *emitter, const struct nw_emission *emission, FILE *stream);
+
+/* One word for a shell: in single quotes where it is not plain. */
+void nw_emit_quote(FILE *stream, const char *word);
 
 /* Private to model/emit*.c. */
 bool nw_emit_is(const struct nw_emission *emission, const char *strategies); /* "zero1 zero2" */

@@ -45,13 +45,13 @@ static void write_fsdp(const struct nw_emission *emission, FILE *stream)
             "  fsdp_offload_params: %s\n"
             "  fsdp_activation_checkpointing: %s\n"
             "  fsdp_state_dict_type: SHARDED_STATE_DICT\n",
-            yes_no(emission->job->offload.parameters != NW_OFFLOAD_NONE),
-            yes_no(emission->job->recompute == NW_RECOMPUTE_FULL));
+            yes_no(emission->job.offload.parameters != NW_OFFLOAD_NONE),
+            yes_no(emission->job.recompute == NW_RECOMPUTE_FULL));
 }
 
 nw_rc nw_emit_accelerate(const struct nw_emission *emission, FILE *stream)
 {
-    const char *precision = emission->job->precision->name;
+    const char *precision = emission->job.precision->name;
     const bool fsdp = !nw_emit_is(emission, "ddp");
     const bool mixed = strcmp(precision, "fp32") != 0 && strcmp(precision, "tf32") != 0;
 

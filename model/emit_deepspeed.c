@@ -46,7 +46,7 @@ static nw_rc add_offload(json_t *zero, const char *key, nw_offload_to to)
 
 static nw_rc add_stage3(json_t *zero, const struct nw_emission *emission, uint64_t elements)
 {
-    const struct nw_transformer *net = &emission->job->net;
+    const struct nw_transformer *net = &emission->job.net;
     struct nw_tensors layer;
 
     nw_transformer_layer(net, &layer);
@@ -67,7 +67,7 @@ static nw_rc add_stage3(json_t *zero, const struct nw_emission *emission, uint64
 
 static nw_rc add_zero(json_t *root, const struct nw_emission *emission)
 {
-    const struct nw_job *job = emission->job;
+    const struct nw_job *job = &emission->job;
     const int stage = stage_of(emission);
     const double width = job->gradient_bytes > 0 ? job->gradient_bytes : 2;
     const uint64_t elements = (uint64_t)(fmax(emission->bucket_bytes, 1) / width);
@@ -117,7 +117,7 @@ static nw_rc fill(json_t *root, const struct nw_emission *emission)
     NW_TRY(nw_json_set_u64(root, "train_micro_batch_size_per_gpu", step->micro_batch));
     NW_TRY(nw_json_set_u64(root, "gradient_accumulation_steps", step->micro_batch_count));
     NW_TRY(nw_json_set_real(root, "gradient_clipping", 1.0));
-    NW_TRY(add_precision(root, emission->job));
+    NW_TRY(add_precision(root, &emission->job));
     return add_zero(root, emission);
 }
 

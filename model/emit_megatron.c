@@ -7,7 +7,7 @@
 
 nw_rc nw_emit_megatron_check(const struct nw_emission *emission)
 {
-    const struct nw_transformer *net = &emission->job->net;
+    const struct nw_transformer *net = &emission->job.net;
 
     if (!nw_emit_is(emission, "ddp distopt zero1"))
         return nw_fail(NW_EUSAGE,
@@ -16,7 +16,7 @@ nw_rc nw_emit_megatron_check(const struct nw_emission *emission)
                        emission->step->strategy->name);
     if (net->stated_parameters > 0 || net->encoder)
         return nw_fail(NW_EUSAGE, "pretrain_gpt.py trains decoders; %s is none", net->name);
-    if (emission->job->lora.rank > 0)
+    if (emission->job.lora.rank > 0)
         return nw_fail(NW_EUSAGE, "pretrain_gpt.py has no adapters; accepted: a plan without "
                                   "--lora-rank");
     return NW_OK;
@@ -35,8 +35,8 @@ static void flag(FILE *stream, const char *name, bool wanted)
 
 static void write_shape(const struct nw_emission *emission, FILE *stream)
 {
-    const struct nw_transformer *net = &emission->job->net;
-    const uint64_t sequence = emission->job->sequence;
+    const struct nw_transformer *net = &emission->job.net;
+    const uint64_t sequence = emission->job.sequence;
 
     number(stream, "num-layers", net->layers);
     number(stream, "hidden-size", net->hidden);
@@ -73,18 +73,18 @@ static void write_degrees(const struct nw_emission *emission, FILE *stream)
     number(stream, "tensor-model-parallel-size", (uint64_t)nw_layout_tp(layout));
     number(stream, "pipeline-model-parallel-size", (uint64_t)pp);
     number(stream, "context-parallel-size", (uint64_t)nw_layout_cp(layout));
-    if (emission->job->net.experts > 0)
+    if (emission->job.net.experts > 0)
         number(stream, "expert-model-parallel-size", (uint64_t)nw_layout_ep(layout));
     if (virtual_stages > 1)
         number(stream, "num-layers-per-virtual-pipeline-stage",
-               emission->job->net.layers / (uint64_t)(pp * virtual_stages));
+               emission->job.net.layers / (uint64_t)(pp * virtual_stages));
     flag(stream, "sequence-parallel",
          layout->parallel.sequence_parallel && nw_layout_tp(layout) > 1);
 }
 
 static void write_training(const struct nw_emission *emission, FILE *stream)
 {
-    const struct nw_job *job = emission->job;
+    const struct nw_job *job = &emission->job;
     const bool distributed = !nw_emit_is(emission, "ddp");
 
     number(stream, "micro-batch-size", emission->step->micro_batch);

@@ -68,6 +68,10 @@ typedef void (*nw_search_progress)(void *context, double share, uint64_t seen);
 nw_rc nw_search(const struct nw_model *model, const struct nw_space *space, size_t show,
                 nw_search_progress progress, void *context, struct nw_search_result *result_out);
 void nw_search_free(struct nw_search_result *result);
+/* "--strategy fsdp --tp 8 …": what makes `nodeworth predict` predict this plan, behind the options
+ * that the search had. */
+#define NW_FOUND_OPTIONS_MAX 400
+void nw_found_options(const struct nw_found *found, char options_out[NW_FOUND_OPTIONS_MAX]);
 nw_rc nw_found_to_json(const struct nw_found *found, json_t **json_out);
 
 #endif

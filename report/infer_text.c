@@ -50,7 +50,7 @@ static void add_row(struct nw_table *table, const struct nw_server *server,
 
     if (!infer->fits) {
         number(&alone, infer->needed_bytes / GIB, " GiB");
-        snprintf(rate.text, sizeof rate.text, "needs %s a GPU", alone.text);
+        snprintf(rate.text, sizeof rate.text, "needs %.40s a GPU", alone.text);
         nw_table_row(table, (const char *[]){server->name, split_of(&split, infer),
                                              number(&weights, infer->weights_bytes / GIB, ""), "NO",
                                              "", "", "", rate.text, ""});

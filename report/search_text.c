@@ -53,8 +53,8 @@ static void add_row(struct nw_table *table, const struct nw_found *found, size_t
 {
     const struct nw_step *step = &found->step;
     struct cell way, spread, saving;
-    char number[8], nodes[16], batch[32], memory[32], time[32], rate[32], mfu[16], cost[32],
-        text[32];
+    char number[32], nodes[16], batch[32], alike[32] = "", memory[32], time[32], rate[32], mfu[16],
+                                           cost[32], text[32];
 
     snprintf(number, sizeof number, "%zu", rank);
     snprintf(nodes, sizeof nodes, "%d", step->node_count);
@@ -64,11 +64,14 @@ static void add_row(struct nw_table *table, const struct nw_found *found, size_t
              (unsigned long long)step->micro_batch_count);
     snprintf(time, sizeof time, "%s s", nw_format_sig(text, step->step_ns / 1e9, 3));
     snprintf(mfu, sizeof mfu, isfinite(step->mfu) ? "%.0f %%" : "–", 100 * step->mfu);
-    nw_table_row(table, (const char *[]){number, nodes, way.text, degrees(&spread, &step->layout),
-                                         batch, memory_saving(&saving, &found->job),
-                                         nw_format_sig(memory, step->memory.total_bytes / GIB, 3),
-                                         time, nw_format_count(rate, step->tokens_per_s), mfu,
-                                         nw_format_sig(cost, found->cost_per_billion_tokens, 3)});
+    if (found->alike > 0)
+        snprintf(alike, sizeof alike, "+%zu", found->alike);
+    nw_table_row(table,
+                 (const char *[]){number, nodes, way.text, degrees(&spread, &step->layout), batch,
+                                  memory_saving(&saving, &found->job),
+                                  nw_format_sig(memory, step->memory.total_bytes / GIB, 3), time,
+                                  nw_format_count(rate, step->tokens_per_s), mfu,
+                                  nw_format_sig(cost, found->cost_per_billion_tokens, 3), alike});
 }
 
 static void print_head(FILE *stream, const struct nw_model *model,
@@ -95,17 +98,21 @@ nw_rc nw_report_search(FILE *stream, const struct nw_model *model,
         {"", NW_RIGHT},      {"nodes", NW_RIGHT},    {"strategy", NW_LEFT},
         {"spread", NW_LEFT}, {"batch", NW_RIGHT},    {"memory saved by", NW_LEFT},
         {"GiB", NW_RIGHT},   {"step", NW_RIGHT},     {"tokens/s", NW_RIGHT},
-        {"MFU", NW_RIGHT},   {"per 10^9", NW_RIGHT},
+        {"MFU", NW_RIGHT},   {"per 10^9", NW_RIGHT}, {"alike", NW_RIGHT},
     };
     const bool priced = isfinite(model->terms.price_per_node_hour);
     const struct nw_found *cheapest = &result->items[result->cheapest];
     struct nw_table *table;
 
     print_head(stream, model, result);
-    fprintf(stream, "\nFastest\n");
+    fprintf(stream, "\nFastest, the first of each kind\n");
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
-    for (size_t i = 0; i < result->count && i < most; i++)
+    for (size_t i = 0, shown = 0; i < result->count && shown < most; i++) {
+        if (!result->items[i].is_first)
+            continue;
         add_row(table, &result->items[i], i + 1);
+        shown++;
+    }
     NW_TRY(nw_table_print(table, stream));
     fprintf(stream, "\nCheapest\n");
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
@@ -114,11 +121,13 @@ nw_rc nw_report_search(FILE *stream, const struct nw_model *model,
     nw_print_wrapped(
         stream, "\n", "",
         priced ? "Batch: micro-batch x micro-batches of a step. Cost: per 10^9 tokens, in the "
-                 "currency of the price."
+                 "currency of the price. Alike: further plans of the same strategy and degrees, "
+                 "with other batches, recomputation, stages, shards."
                : "Batch: micro-batch x micro-batches of a step. Cost: node hours per 10^9 tokens; "
-                 "give --price-per-node-hour for money.");
+                 "give --price-per-node-hour for money. Alike: further plans of the same strategy "
+                 "and degrees, with other batches, recomputation, stages, shards.");
     nw_print_wrapped(stream, "", "",
-                     "Steps are predictions: `nodeworth predict` with the same options shows the "
-                     "range and what it rests on; `nodeworth emit` writes the plan down.");
+                     "Steps are predictions: `nodeworth predict` shows the range and what it rests "
+                     "on; --emit DIR writes the fastest down for the tools that run it.");
     return NW_OK;
 }
