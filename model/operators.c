@@ -24,6 +24,7 @@ struct shape {                /* of one micro-batch on one GPU */
     double tp, ep, cp;
     double outer; /* tokens between the blocks: with sequence parallelism / tp */
     double e;     /* bytes of an element */
+    bool fused_qkv;
 };
 
 static struct shape shape_of(const struct nw_job *job, const struct nw_layout *layout,
@@ -35,6 +36,7 @@ static struct shape shape_of(const struct nw_job *job, const struct nw_layout *l
         .ep = nw_layout_ep(layout),
         .cp = nw_layout_cp(layout),
         .e = job->precision->element_bytes,
+        .fused_qkv = layout->profile != NULL && layout->profile->fused_qkv,
     };
 
     shape.tokens = shape.sequences * (double)job->sequence / shape.cp;
@@ -116,6 +118,7 @@ static void add_residual(struct nw_operators *operators, const struct nw_transfo
 static void add_projections(struct nw_operators *operators, const struct nw_job *job,
                             const struct shape *shape)
 {
+    const unsigned inputs = NW_LORA_Q | NW_LORA_K | NW_LORA_V;
     const struct nw_transformer *net = &job->net;
     const double hidden = (double)net->hidden, tokens = shape->tokens;
     const double query = (double)(net->heads * net->head_size) / shape->tp;
@@ -123,9 +126,13 @@ static void add_projections(struct nw_operators *operators, const struct nw_job 
 
     add_weight(operators, job, tokens, hidden, query + 2 * key);
     add_weight(operators, job, tokens, query, hidden);
-    add_adapter(operators, job, NW_LORA_Q, tokens, hidden, query);
-    add_adapter(operators, job, NW_LORA_K, tokens, hidden, key);
-    add_adapter(operators, job, NW_LORA_V, tokens, hidden, key);
+    if (shape->fused_qkv && (job->lora.targets & inputs) == inputs) {
+        add_adapter(operators, job, inputs, tokens, hidden, query + 2 * key);
+    } else {
+        add_adapter(operators, job, NW_LORA_Q, tokens, hidden, query);
+        add_adapter(operators, job, NW_LORA_K, tokens, hidden, key);
+        add_adapter(operators, job, NW_LORA_V, tokens, hidden, key);
+    }
     add_adapter(operators, job, NW_LORA_O, tokens, query, hidden);
 }
 

@@ -85,6 +85,7 @@ const struct nw_profile nw_profiles[] = {
         .launch_share = 4,
         .time_factor = 1.04,
         .attention_share = 0.55,
+        .fused_qkv = true,
         .source = "llm-foundry fsdp_config: FULL_SHARD, mixed_precision PURE",
     },
     {
@@ -96,6 +97,7 @@ const struct nw_profile nw_profiles[] = {
         .launch_share = 4,
         .time_factor = 1.03,
         .attention_share = 0.55,
+        .fused_qkv = true,
         .padded_vocabulary = true,
         .source = "LitGPT pretrain.py: fabric.no_backward_sync while accumulating",
     },
@@ -124,6 +126,7 @@ const struct nw_profile nw_profiles[] = {
         .launch_share = 3,
         .time_factor = 1.08,
         .attention_share = 1,
+        .fused_qkv = true,
         .padded_vocabulary = true,
         .fused_loss = true,
         .source = "Megatron-Core DistributedDataParallelConfig: bucket_size = max(40M, 1M × dp), "
@@ -140,6 +143,7 @@ const struct nw_profile nw_profiles[] = {
         .launch_share = 3,
         .time_factor = 1.1,
         .attention_share = 1,
+        .fused_qkv = true,
         .padded_vocabulary = true,
         .fused_loss = true,
         .source = "NeMo recipes: MegatronCommOverlapCallback(tp_comm_overlap=True), "
@@ -156,6 +160,7 @@ const struct nw_profile nw_profiles[] = {
         .launch_share = 5,
         .time_factor = 1.03,
         .attention_share = 0.55,
+        .fused_qkv = true,
         .padded_vocabulary = true,
         .fused_loss = true,
         .source = "Megatron-LM before 2023: allreduce_gradients of one contiguous buffer",
@@ -171,6 +176,7 @@ const struct nw_profile nw_profiles[] = {
         .launch_share = 6,
         .time_factor = 1,
         .attention_share = 0.55,
+        .fused_qkv = true,
         .padded_vocabulary = true,
         .fused_loss = true,
         .source = "DeepSpeed PipelineEngine: gradients reduced after the last micro-batch",
@@ -241,6 +247,7 @@ const struct nw_profile nw_profiles[] = {
         .launch_share = 3,
         .time_factor = 1.1,
         .attention_share = 0.55,
+        .fused_qkv = true,
         .source = "InternEvo HybridZeroOptimizer: overlap_sync_grad, overlap_sync_param, "
                   "reduce_bucket_size = 512 MB",
     },

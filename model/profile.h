@@ -32,6 +32,7 @@ struct nw_profile {
     double attention_share; /* rate of its fused attention over the best kernels' (cuDNN, FA-3): 1;
                                less: written for Ampere's instructions (FlashAttention-1, -2) */
     double time_factor;     /* a step of this software over the roofline: loader, allocator, gaps */
+    bool fused_qkv;         /* query, key and value are one matrix, with one adapter (LoRA) */
     bool padded_vocabulary; /* to a multiple of 128 on each rank (Megatron-LM) */
     bool fused_loss;        /* cross entropy without fp32 logits in memory */
     const char *source;
