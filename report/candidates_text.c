@@ -45,8 +45,8 @@ static void claim_row(struct nw_table *table, const struct nw_model *model,
     nw_table_row(
         table,
         (const char *[]){
-            cost->claim, rate(&c[0], cost, cost->quoted), rate(&c[1], cost, cost->measured),
-            more(&c[2], cost->step_ns, cost->healthy_step_ns),
+            cost->claim, rate(&c[0], cost, cost->quoted), rate(&c[6], cost, cost->healthy),
+            rate(&c[1], cost, cost->measured), more(&c[2], cost->step_ns, cost->healthy_step_ns),
             more(&c[3], cost->cost_per_billion_tokens, cost->healthy_cost_per_billion_tokens),
             nw_cell_money(&c[4], all ? cost->cost - cost->healthy_cost
                                      : cost->cost_per_billion_tokens -

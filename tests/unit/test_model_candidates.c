@@ -359,6 +359,8 @@ Test(candidates, the_page_fits_100_columns)
 
     cr_assert(eq(int, nw_report_ranking(stream, &ranking), NW_OK));
     fclose(stream);
+    /* Quoted, normal, measured; then what a step takes longer. */
+    cr_expect(ne(ptr, strstr(text, "3200 GB/s 3100 GB/s 123 GB/s +12.5 %"), NULL), "%s", text);
     for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
         cr_expect(le(int, nw_text_width(line), 100), "%s", line);
     free(text);
