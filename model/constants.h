@@ -31,8 +31,8 @@
       "DRAM refresh and turnaround: 0.80-0.90 in published triads",                                \
       "bench --cases d2d over the datasheet (or given: --hbm)",                                    \
       "+0.01 -0.01 · -0.18 +0.07 · +0.97 -0.45")                                                   \
-    X(LAUNCH_NS, 10e3, "ns", "the CPU's time to launch one kernel through a framework",            \
-      "600 published steps of small models: 3.5 ms a layer of 350 kernels",                        \
+    X(LAUNCH_NS, 9e3, "ns", "the CPU's time to launch one kernel through a framework",            \
+      "600 published steps of small models: 3.2 ms a layer of 350 kernels",                        \
       "bench --cases gemm at the smallest size, host time",                                        \
       "0.00 0.00 · -0.16 +0.39 · -0.63 +0.25")                                                     \
     X(RUNTIME_BYTES, 2.5 * 1024 * 1024 * 1024, "bytes",                                            \
