@@ -43,35 +43,41 @@ static void show(void *context, double share, uint64_t seen)
             (double)seen / 1e6, share > 0 ? elapsed * (1 - share) / share : 0);
 }
 
+static nw_rc add_found(json_t *list, const struct nw_found *found)
+{
+    json_t *one;
+
+    NW_TRY(nw_found_to_json(found, &one));
+    return json_array_append_new(list, one) == 0 ? NW_OK : nw_fail(NW_ENOMEM, "JSON: no memory");
+}
+
+static nw_rc fill_json(json_t *root, const struct nw_search_result *result, size_t most)
+{
+    json_t *fastest = json_array(), *strategies = json_array(), *cheapest;
+
+    NW_TRY(nw_json_set_int(root, "schema", NW_MODEL_SCHEMA_VERSION));
+    NW_TRY(nw_json_set_text(root, "kind", "search"));
+    NW_TRY(nw_json_set_u64(root, "plans_seen", result->seen));
+    NW_TRY(nw_json_set_u64(root, "plans_predicted", result->count));
+    NW_TRY(nw_json_set_real(root, "closed_form_s", result->quick_s));
+    NW_TRY(nw_json_set_real(root, "simulation_s", result->exact_s));
+    NW_TRY(nw_json_set_new(root, "fastest", fastest));
+    NW_TRY(nw_json_set_new(root, "fastest_of_each_strategy", strategies));
+    for (size_t i = 0; i < result->count; i++) {
+        if (i < most)
+            NW_TRY(add_found(fastest, &result->items[i]));
+        if (result->items[i].leads_strategy)
+            NW_TRY(add_found(strategies, &result->items[i]));
+    }
+    NW_TRY(nw_found_to_json(&result->items[result->cheapest], &cheapest));
+    return nw_json_set_new(root, "cheapest", cheapest);
+}
+
 static nw_rc print_json(const struct nw_search_result *result, size_t most)
 {
-    json_t *root = json_object(), *list = json_array(), *one;
-    nw_rc rc = nw_json_set_int(root, "schema", NW_MODEL_SCHEMA_VERSION);
+    json_t *root = json_object();
+    nw_rc rc = root != NULL ? fill_json(root, result, most) : nw_fail(NW_ENOMEM, "JSON: no memory");
 
-    if (rc == NW_OK)
-        rc = nw_json_set_text(root, "kind", "search");
-    if (rc == NW_OK)
-        rc = nw_json_set_u64(root, "plans_seen", result->seen);
-    if (rc == NW_OK)
-        rc = nw_json_set_u64(root, "plans_predicted", result->count);
-    if (rc == NW_OK)
-        rc = nw_json_set_real(root, "closed_form_s", result->quick_s);
-    if (rc == NW_OK)
-        rc = nw_json_set_real(root, "simulation_s", result->exact_s);
-    if (rc == NW_OK)
-        rc = nw_json_set_new(root, "fastest", list);
-    for (size_t i = 0, shown = 0; rc == NW_OK && i < result->count && shown < most; i++) {
-        if (i >= most && !result->items[i].is_first) /* the first of further kinds */
-            continue;
-        shown += result->items[i].is_first;
-        rc = nw_found_to_json(&result->items[i], &one);
-        if (rc == NW_OK && json_array_append_new(list, one) != 0)
-            rc = nw_fail(NW_ENOMEM, "JSON: no memory");
-    }
-    if (rc == NW_OK)
-        rc = nw_found_to_json(&result->items[result->cheapest], &one);
-    if (rc == NW_OK)
-        rc = nw_json_set_new(root, "cheapest", one);
     if (rc == NW_OK)
         rc = nw_json_print(stdout, root);
     json_decref(root);

@@ -110,18 +110,20 @@ static bool does_fit(struct nw_search_state *state, const struct nw_candidate *c
 
 static void consider(struct nw_search_state *state, const struct nw_placement *placement,
                      const struct nw_quick_shape *shape, uint64_t micro_batch, double m,
-                     double price)
+                     double price, struct nw_best *own)
 {
+    struct nw_best *fastest = &state->bests[0], *cheapest = &state->bests[1];
     const double card = (double)state->platform.memory_bytes;
     const double ns = nw_quick_ns(placement, shape, m);
-    const bool fast = would_enter(&state->fastest, ns);
-    const bool cheap = would_enter(&state->cheapest, ns * price);
+    const bool fast = would_enter(fastest, ns), cheap = would_enter(cheapest, ns * price);
+    const bool first = would_enter(own, ns);
 
     state->seen++;
     /* Until something fits, what comes nearest is looked for. */
-    const bool none = state->fastest.count == 0;
+    const bool none = fastest->count == 0;
 
-    if ((!fast && !cheap) || (card > 0 && !none && nw_quick_bytes(placement, shape, m) > card))
+    if ((!fast && !cheap && !first) ||
+        (card > 0 && !none && nw_quick_bytes(placement, shape, m) > card))
         return;
     const struct nw_candidate candidate = {.quick_ns = ns,
                                            .layout = placement->layout,
@@ -138,14 +140,16 @@ static void consider(struct nw_search_state *state, const struct nw_placement *p
     if (!does_fit(state, &candidate, m))
         return;
     if (fast)
-        enter(&state->fastest, &candidate, ns);
+        enter(fastest, &candidate, ns);
     if (cheap)
-        enter(&state->cheapest, &candidate, ns * price);
+        enter(cheapest, &candidate, ns * price);
+    if (first)
+        enter(own, &candidate, ns);
 }
 
 /* All micro-batches and recomputations of one placement. */
 static nw_rc look_at_placement(struct search *search, const struct nw_placement *placement,
-                               uint64_t share, double price)
+                               uint64_t share, double price, struct nw_best *own)
 {
     struct nw_search_state *state = &search->state;
     const struct nw_space *space = state->space;
@@ -163,14 +167,15 @@ static nw_rc look_at_placement(struct search *search, const struct nw_placement 
             if (!shape->made)
                 NW_TRY(nw_quick_shape_make(&search->cut, &state->job, &search->prices, micro_batch,
                                            shape));
-            consider(state, placement, shape, micro_batch, (double)(share / micro_batch), price);
+            consider(state, placement, shape, micro_batch, (double)(share / micro_batch), price,
+                     own);
         }
     }
     return NW_OK;
 }
 
 /* Every offload and virtual stage count of one way. */
-static nw_rc look_at_way(struct search *search, const struct nw_layout *layout)
+static nw_rc look_at_way(struct search *search, const struct nw_layout *layout, struct nw_best *own)
 {
     struct nw_search_state *state = &search->state;
     const struct nw_space *space = state->space;
@@ -200,7 +205,7 @@ static nw_rc look_at_way(struct search *search, const struct nw_layout *layout)
                                               &search->prices, &messages));
             before = counts;
             nw_placement_take(&search->cut, &state->job, counts, &messages, &placement);
-            NW_TRY(look_at_placement(search, &placement, share, price));
+            NW_TRY(look_at_placement(search, &placement, share, price, own));
         }
     }
     return NW_OK;
@@ -217,7 +222,7 @@ static bool takes_shards(const struct nw_layout *layout, int shards)
 
 static nw_rc look_at_nodes(struct search *search, struct nw_layout layout, int node_count)
 {
-    const struct nw_search_state *state = &search->state;
+    struct nw_search_state *state = &search->state;
     const struct nw_space *space = state->space;
     const struct nw_layout wanted = nw_model_layout(state->model, node_count, NULL);
     const int cut = nw_layout_tp(&layout) * nw_layout_pp(&layout) * nw_layout_cp(&layout);
@@ -235,7 +240,7 @@ static nw_rc look_at_nodes(struct search *search, struct nw_layout layout, int n
         for (int s = 0; s < space->shard_count; s++) {
             layout.parallel.shard_count = space->shards[s];
             if (space->shard_count == 1 || takes_shards(&layout, space->shards[s]))
-                NW_TRY(look_at_way(search, &layout));
+                NW_TRY(look_at_way(search, &layout, &state->bests[2 + w]));
         }
     }
     return NW_OK;
@@ -381,9 +386,21 @@ static nw_rc open_search(const struct nw_model *model, const struct nw_space *sp
     state->platform = nw_model_platform(model);
     state->job = model->job;
     state->nearest_bytes = NAN;
-    /* With one node count the cheapest is the fastest. */
-    state->fastest.limit = space->node_count_count > 1 ? NW_SEARCH_KEPT / 2 : NW_SEARCH_KEPT;
-    state->cheapest.limit = NW_SEARCH_KEPT - state->fastest.limit;
+    state->best_count = 2 + space->way_count;
+    for (int i = 0; i < state->best_count; i++) {
+        struct nw_best *best = &state->bests[i];
+
+        /* With one node count the cheapest is the fastest. */
+        if (i < 2)
+            best->limit = space->node_count_count > 1 ? NW_SEARCH_KEPT / 2
+                          : i == 0                    ? NW_SEARCH_KEPT
+                                                      : 0;
+        else
+            best->limit = NW_SEARCH_EACH;
+        best->items = calloc((size_t)best->limit + 1, sizeof *best->items);
+        if (best->items == NULL)
+            return nw_fail(NW_ENOMEM, "no memory for the best %d plans", best->limit);
+    }
     search->shapes = calloc((size_t)space->micro_batch_count + 1, sizeof *search->shapes);
     search->counts = calloc((size_t)space->virtual_count + 1, sizeof *search->counts);
     if (search->shapes == NULL || search->counts == NULL)
@@ -410,6 +427,8 @@ nw_rc nw_search(const struct nw_model *model, const struct nw_space *space, size
         rc = nw_search_rank(&search->state, show, &result);
     result.exact_s = seconds_now() - start - result.quick_s;
     nw_prices_free(&search->prices);
+    for (int i = 0; i < search->state.best_count; i++)
+        free(search->state.bests[i].items);
     free(search->shapes);
     free(search->counts);
     free(search);

@@ -50,8 +50,9 @@ struct nw_found {
     double quick_ns;   /* closed form */
     struct nw_step step;
     double cost_per_billion_tokens; /* price 1 per node and hour where none was given */
-    bool is_first; /* of its kind: strategy, degrees of parallelism, offload; the fastest */
-    size_t alike;  /* further ones of that kind */
+    bool is_first;       /* of its kind: strategy, degrees of parallelism, offload; the fastest */
+    bool leads_strategy; /* the fastest of its strategy and framework */
+    size_t alike;        /* further ones of that kind */
 };
 struct nw_search_result {   /* owns its items */
     struct nw_found *items; /* fastest first, all fit; complete as far as asked for */
@@ -61,9 +62,9 @@ struct nw_search_result {   /* owns its items */
     double quick_s, exact_s;
 };
 
-/* The first `show`, the first of as many kinds and the cheapest have interval, memory and cost; the
- * others their step time only. `progress`: called with the share done, 0 to 1. NW_EUSAGE: nothing
- * in the space fits; says what came nearest. */
+/* The first `show`, the first of as many kinds, of each strategy and the cheapest have interval,
+ * memory and cost; the others their step time only. `progress`: called with the share done, 0 to 1.
+ * NW_EUSAGE: nothing in the space fits; says what came nearest. */
 typedef void (*nw_search_progress)(void *context, double share, uint64_t seen);
 nw_rc nw_search(const struct nw_model *model, const struct nw_space *space, size_t show,
                 nw_search_progress progress, void *context, struct nw_search_result *result_out);

@@ -17,6 +17,7 @@
 enum {
     NW_ENDS = 4,           /* stages looked at: the first, the second, a middle one, the last */
     NW_PRICES_MAX = 4096,  /* a power of two */
+    NW_SEARCH_EACH = 8,    /* the best of each strategy beside */
     NW_SEARCH_KEPT = 1000, /* the best thousand; by time and by cost where node counts differ */
 };
 
@@ -122,8 +123,8 @@ struct nw_candidate {
     nw_recompute recompute;
     struct nw_offload offload;
 };
-struct nw_best { /* a heap, the worst on top */
-    struct nw_candidate items[NW_SEARCH_KEPT];
+struct nw_best {                /* a heap, the worst on top */
+    struct nw_candidate *items; /* `limit` of them */
     int count, limit;
 };
 
@@ -131,8 +132,9 @@ struct nw_search_state {
     const struct nw_model *model;
     const struct nw_space *space;
     struct nw_platform platform;
-    struct nw_job job; /* recompute and offload of the current one */
-    struct nw_best fastest, cheapest;
+    struct nw_job job;                      /* recompute and offload of the current one */
+    struct nw_best bests[2 + NW_SPACE_MAX]; /* fastest, cheapest, fastest of each way */
+    int best_count;
     double nearest_bytes; /* least memory of what did not fit */
     struct nw_layout nearest;
     uint64_t seen;

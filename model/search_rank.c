@@ -21,11 +21,14 @@ static bool is_same(const struct nw_candidate *a, const struct nw_candidate *b)
            memcmp(&a->layout, &b->layout, sizeof a->layout) == 0;
 }
 
-static bool is_known(const struct nw_search_state *state, const struct nw_candidate *candidate)
+/* In an earlier list. */
+static bool is_known(const struct nw_search_state *state, int list,
+                     const struct nw_candidate *candidate)
 {
-    for (int i = 0; i < state->fastest.count; i++)
-        if (is_same(&state->fastest.items[i], candidate))
-            return true;
+    for (int i = 0; i < list; i++)
+        for (int k = 0; k < state->bests[i].count; k++)
+            if (is_same(&state->bests[i].items[k], candidate))
+                return true;
     return false;
 }
 
@@ -110,24 +113,29 @@ static void mark_kinds(struct nw_search_result *result)
                 first = false;
             }
         result->items[i].is_first = first;
+        first = true;
+        for (size_t k = 0; k < i && first; k++)
+            first = result->items[k].step.strategy != result->items[i].step.strategy ||
+                    result->items[k].step.layout.profile != result->items[i].step.layout.profile;
+        result->items[i].leads_strategy = first;
     }
 }
 
 nw_rc nw_search_rank(const struct nw_search_state *state, size_t show,
                      struct nw_search_result *result)
 {
-    const int most = state->fastest.count + state->cheapest.count;
     struct nw_graph events = {0};
-    size_t shown = 0;
+    size_t most = 0;
 
-    result->items = calloc((size_t)most + 1, sizeof *result->items);
+    for (int i = 0; i < state->best_count; i++)
+        most += (size_t)state->bests[i].count;
+    result->items = calloc(most + 1, sizeof *result->items);
     if (result->items == NULL)
-        return nw_fail(NW_ENOMEM, "no memory for %d plans", most);
-    for (int i = 0; i < state->fastest.count; i++)
-        predict(state, &state->fastest.items[i], &events, result);
-    for (int i = 0; i < state->cheapest.count; i++)
-        if (!is_known(state, &state->cheapest.items[i]))
-            predict(state, &state->cheapest.items[i], &events, result);
+        return nw_fail(NW_ENOMEM, "no memory for %zu plans", most);
+    for (int i = 0; i < state->best_count; i++)
+        for (int k = 0; k < state->bests[i].count; k++)
+            if (!is_known(state, i, &state->bests[i].items[k]))
+                predict(state, &state->bests[i].items[k], &events, result);
     nw_graph_free(&events);
     if (result->count == 0)
         return refuse(state);
@@ -137,11 +145,12 @@ nw_rc nw_search_rank(const struct nw_search_state *state, size_t show,
         if (cost_of(state, &result->items[i]) <
             cost_of(state, &result->items[result->cheapest]) * (1 - 1e-9))
             result->cheapest = i;
-    for (size_t i = 0; i < result->count && shown < show; i++) {
-        if (i >= show && !result->items[i].is_first)
-            continue;
-        shown += result->items[i].is_first;
-        NW_TRY(complete(state, &result->items[i]));
+    for (size_t i = 0, shown = 0; i < result->count; i++) {
+        const struct nw_found *found = &result->items[i];
+
+        if (i < show || found->leads_strategy || (found->is_first && shown < show))
+            NW_TRY(complete(state, &result->items[i]));
+        shown += found->is_first;
     }
     return complete(state, &result->items[result->cheapest]);
 }

@@ -114,6 +114,12 @@ nw_rc nw_report_search(FILE *stream, const struct nw_model *model,
         shown++;
     }
     NW_TRY(nw_table_print(table, stream));
+    fprintf(stream, "\nFastest of each strategy\n");
+    NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
+    for (size_t i = 0; i < result->count; i++)
+        if (result->items[i].leads_strategy)
+            add_row(table, &result->items[i], i + 1);
+    NW_TRY(nw_table_print(table, stream));
     fprintf(stream, "\nCheapest\n");
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
     add_row(table, cheapest, result->cheapest + 1);
