@@ -43,8 +43,9 @@ int nw_layout_virtual_stages(const struct nw_layout *layout)
 
 int nw_layout_dp(const struct nw_layout *layout)
 {
-    return at_least_one(layout->rank_count /
-                        (nw_layout_tp(layout) * nw_layout_pp(layout) * nw_layout_cp(layout)));
+    const int64_t cut = (int64_t)nw_layout_tp(layout) * nw_layout_pp(layout) * nw_layout_cp(layout);
+
+    return cut <= layout->rank_count ? layout->rank_count / (int)cut : 1;
 }
 
 int nw_layout_reduce_count(const struct nw_layout *layout)

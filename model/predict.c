@@ -19,9 +19,10 @@ static uint64_t fitting_micro_batch(uint64_t share, uint64_t wanted)
 
 static int data_ranks(const struct nw_layout *layout, int rank_count)
 {
-    const int cut = nw_layout_tp(layout) * nw_layout_pp(layout) * nw_layout_cp(layout);
+    struct nw_layout on = *layout;
 
-    return rank_count > cut ? rank_count / cut : 1;
+    on.rank_count = rank_count;
+    return nw_layout_dp(&on);
 }
 
 static nw_rc deal_batch(const struct nw_job *job, const struct nw_layout *layout,

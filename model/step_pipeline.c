@@ -259,15 +259,13 @@ static void put_closed_form(struct nw_build *build)
         put_round(build, stage, NW_ROLE_LAST, 1);
 }
 
-/* As many micro-batches as fill the pipe, and whole rounds left out. */
+/* As many micro-batches as fill the pipe, and whole rounds left out: nw_predict refuses interleaved
+ * stages that do not take whole ones. */
 static int put_count(const struct nw_build *build)
 {
-    const int m = build->micro_batch_count < 1e6 ? (int)build->micro_batch_count : 1000000;
-    const int p = build->stage_count, enough = (build->virtual_stages > 1 ? 3 : 2) * p;
+    const int enough = (build->virtual_stages > 1 ? 3 : 2) * build->stage_count;
 
-    if (m <= enough)
-        return m;
-    return build->virtual_stages > 1 ? enough + m % p : enough;
+    return build->micro_batch_count < enough ? (int)build->micro_batch_count : enough;
 }
 
 void nw_put_micro_batches(struct nw_build *build)
