@@ -60,6 +60,7 @@ static nw_rc fill_json(json_t *root, const struct nw_search_result *result, size
     NW_TRY(nw_json_set_u64(root, "plans_seen", result->seen));
     NW_TRY(nw_json_set_u64(root, "plans_predicted", result->count));
     NW_TRY(nw_json_set_real(root, "closed_form_s", result->quick_s));
+    NW_TRY(nw_json_set_real(root, "closed_form_cpu_s", result->quick_cpu_s));
     NW_TRY(nw_json_set_real(root, "simulation_s", result->exact_s));
     NW_TRY(nw_json_set_new(root, "fastest", fastest));
     NW_TRY(nw_json_set_new(root, "fastest_of_each_strategy", strategies));

@@ -59,7 +59,8 @@ struct nw_search_result {   /* owns its items */
     size_t count;
     size_t cheapest; /* index */
     uint64_t seen;   /* configurations whose step the closed form computed */
-    double quick_s, exact_s;
+    double quick_s, exact_s; /* that passed */
+    double quick_cpu_s;      /* of this process, in the closed form */
 };
 
 /* The first `show`, the first of as many kinds, of each strategy and the cheapest have interval,
