@@ -541,6 +541,9 @@ def why_not_scored(row, job):
             continue  # the longest sample sets the peak, and it is the one stated
         if pattern.search(notes):
             return why
+    log = re.search(r"log tps (\d+).*implied (\d+)", notes)
+    if log and not 0.95 < int(log.group(1)) / max(1, int(log.group(2))) < 1.05:
+        return "table contradicts itself or is approximate"
     if memory and SKIP_MEMORY.search(row["notes"]):
         return "computed, not measured"
     if job.shape.encoder and re.search(r"squad|glue|fine-?tun", row["model"].lower() + notes) and not memory:
