@@ -307,12 +307,12 @@ def curve_table(page, path, program):
 INTRO = """# Accuracy
 
 How far the model is from published measurements. Written by `ci/validate`, which runs `nodeworth predict --batch` over `tests/truth/published`; the rules
-(what is predicted, assumed, scored, held out) are in `tests/truth/README.md` and were written before any residual was looked at.
+(what is predicted, assumed, scored, held out) are in `tests/truth/README.md`, which also lists what was changed after residuals had been seen.
 
 Three claims, never mixed: *ratio* (a pair of runs that differ in GPU count, the smaller measured), *anchored* (another run of the same machine and
 software measured once), *specifications* (nothing measured). Errors are |predicted / measured − 1|; bias is the median of the signed ones; *in interval* is
-the share of measured values inside the printed interval. What was fitted is fitted again without the family of sources that is scored;
-*as shipped* is the program as it is.
+the share of measured values inside the printed interval. Constants and the profiles' time factors are fitted again without the family of sources that is
+scored; other properties of a profile are not, so a source that is the only one of its profile is not wholly held out. *As shipped* is the program as it is.
 """
 
 
