@@ -40,7 +40,7 @@ const struct nw_profile nw_profiles[] = {
         .memory_passes = 1.4,
         .launch_share = 1,
         .time_factor = 1,
-        .attention_share = 0.55,
+        .attention_share = 0.8,
         .source = "as pytorch; Inductor fuses elementwise work",
     },
     {
@@ -52,7 +52,7 @@ const struct nw_profile nw_profiles[] = {
         .memory_passes = 2,
         .launch_share = 5,
         .time_factor = 1.25,
-        .attention_share = 0.55,
+        .attention_share = 0.8,
         .source = "accelerate Accelerator.accumulate: no_sync for all micro-batches but the last",
     },
     {
@@ -111,7 +111,7 @@ const struct nw_profile nw_profiles[] = {
         .memory_passes = 2,
         .launch_share = 4,
         .time_factor = 1.15,
-        .attention_share = 0.55,
+        .attention_share = 0.8,
         .source = "DeepSpeed reduce_bucket_size, allgather_bucket_size, stage3_*; overlap_comm "
                   "is off by default below ZeRO-3",
     },
