@@ -57,7 +57,7 @@ static bool is_in_time(const struct nw_terms *terms, const struct nw_choice *cho
 static double rented_cost(const struct nw_model *model, const struct nw_choice *choice)
 {
     const struct nw_terms *terms = &model->terms;
-    const double hours = fmax(choice->time_ns, terms->minimum_rental_ns) / 3.6e12;
+    const double hours = fmax(choice->time_ns, terms->minimum_rental_ns) / NW_HOUR_NS;
 
     return hours * choice->price_per_hour + terms->setup_cost * choice->node_count;
 }

@@ -3,9 +3,7 @@
 #include <math.h>
 
 #include "model/break_even.h"
-
-#define HOUR_NS     3.6e12
-#define MONTH_HOURS 730.5 /* as NW_HOURS_PER_MONTH of the quote */
+#include "results/quote.h"
 
 double nw_price_per_hour(const struct nw_terms *terms, int node_count)
 {
@@ -23,7 +21,7 @@ static double one_off(const struct nw_terms *terms, int node_count, int base_nod
 
 static double minimum_hours(const struct nw_terms *terms)
 {
-    return terms->minimum_rental_ns / HOUR_NS;
+    return terms->minimum_rental_ns / NW_HOUR_NS;
 }
 
 double nw_total_cost(const struct nw_model *model, int node_count, int base_nodes,
@@ -117,7 +115,7 @@ static double rented_cost(const struct nw_model *model, const struct nw_terms *t
     if (terms->rental != NW_RENTAL_MONTH)
         return per_hour * hours;
     /* a ten-thousandth of a month over is rounding */
-    return per_hour * MONTH_HOURS * ceil(hours / MONTH_HOURS - 1e-4);
+    return per_hour * NW_HOURS_PER_MONTH * ceil(hours / NW_HOURS_PER_MONTH - 1e-4);
 }
 
 static void fill_rental(const struct nw_model *model, const struct nw_choice *base,

@@ -5,14 +5,6 @@
 #include "model/fit.h"
 #include "model/memory_policy.h"
 
-static const struct nw_strategy *strategy_named(const char *name)
-{
-    for (size_t i = 0; i < nw_strategy_count; i++)
-        if (strcmp(nw_strategies[i].name, name) == 0)
-            return &nw_strategies[i];
-    return NULL;
-}
-
 static bool is(const struct nw_fit_state *state, const char *strategy)
 {
     return state->layout.strategy != NULL && strcmp(state->layout.strategy->name, strategy) == 0;
@@ -96,7 +88,7 @@ static bool shard_more(struct nw_fit_state *state, const struct nw_platform *pla
             const struct nw_profile *profile = state->layout.profile;
             const bool deepspeed = profile != NULL && profile->live_elements > 0;
 
-            state->layout.strategy = strategy_named(zero3 && !deepspeed ? "fsdp" : steps[i].to);
+            state->layout.strategy = nw_strategy_named(zero3 && !deepspeed ? "fsdp" : steps[i].to);
             state->layout.parallel.shard_count = 0;
             return true;
         }
@@ -157,21 +149,14 @@ static bool optimizer_8bit(struct nw_fit_state *state, const struct nw_platform 
     if (strncmp(state->job.optimizer->name, "adam", 4) != 0 ||
         strcmp(state->job.optimizer->name, "adam8bit") == 0)
         return false;
-    for (const struct nw_optimizer *row = nw_optimizers; row->name != NULL; row++)
-        if (strcmp(row->name, "adam8bit") == 0)
-            state->job.optimizer = row;
+    state->job.optimizer = nw_optimizer_named("adam8bit");
     return true;
-}
-
-static double master_bytes(const struct nw_job *job)
-{
-    return isnan(job->master_bytes) ? job->precision->master_bytes : job->master_bytes;
 }
 
 static bool pure_16_bit(struct nw_fit_state *state, const struct nw_platform *platform)
 {
     (void)platform;
-    if (master_bytes(&state->job) <= 0 || strcmp(state->job.precision->name, "bf16") != 0)
+    if (nw_job_master_bytes(&state->job) <= 0 || strcmp(state->job.precision->name, "bf16") != 0)
         return false;
     state->job.master_bytes = 0;
     state->job.gradient_bytes = state->job.reduce_bytes = state->job.precision->element_bytes;

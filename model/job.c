@@ -1,6 +1,8 @@
 /* The training job: what is trained. */
 #include "model/job.h"
 
+#include <math.h>
+
 double nw_job_trained_parameters(const struct nw_job *job)
 {
     const struct nw_transformer *net = &job->net;
@@ -12,6 +14,16 @@ double nw_job_trained_parameters(const struct nw_job *job)
         trained += (double)nw_transformer_layer_count(net, kind) *
                    (double)nw_transformer_adapter(net, kind, job->lora.rank, job->lora.targets);
     return trained;
+}
+
+double nw_job_master_bytes(const struct nw_job *job)
+{
+    return isnan(job->master_bytes) ? job->precision->master_bytes : job->master_bytes;
+}
+
+double nw_job_reduce_bytes(const struct nw_job *job)
+{
+    return job->reduce_bytes > 0 ? job->reduce_bytes : job->gradient_bytes;
 }
 
 /* ---- contradictions ------------------------------------------------------------------------ */

@@ -29,7 +29,8 @@ struct nw_precision {
     nw_units_kind units;
 };
 extern const struct nw_precision nw_precisions[];
-extern const char *const nw_precision_names[]; /* NULL-terminated */
+extern const char *const nw_precision_names[];                   /* NULL-terminated */
+const struct nw_precision *nw_precision_named(const char *name); /* NULL: none */
 
 struct nw_optimizer {
     const char *name, *title;
@@ -38,13 +39,15 @@ struct nw_optimizer {
 };
 extern const struct nw_optimizer nw_optimizers[];
 extern const char *const nw_optimizer_names[];
+const struct nw_optimizer *nw_optimizer_named(const char *name); /* NULL: none */
 
-typedef enum { /* activation checkpointing; false and true of older code are the first two */
+typedef enum { /* activation checkpointing */
                NW_RECOMPUTE_NONE,
                NW_RECOMPUTE_FULL,      /* every layer keeps its input only (Chen et al. 2016) */
                NW_RECOMPUTE_SELECTIVE, /* the attention core again (Korthikanti et al. 2022, section
                                           5) */
 } nw_recompute;
+const char *nw_recompute_name(nw_recompute recompute); /* "none" "full" "selective" */
 
 /* Adapters (Hu et al. 2021). rank 0: none, all weights are trained. */
 enum {
@@ -89,6 +92,9 @@ struct nw_job {
 
 /* Parameters that are trained, those of the adapters if there are any. */
 double nw_job_trained_parameters(const struct nw_job *job);
+/* Per parameter, in use: the job's own, else what its precision and its gradients say. */
+double nw_job_master_bytes(const struct nw_job *job);
+double nw_job_reduce_bytes(const struct nw_job *job);
 /* Contradictions of the job itself: NW_EUSAGE naming the option, what it is and what is accepted.
  */
 nw_rc nw_job_check(const struct nw_job *job);

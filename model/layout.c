@@ -16,6 +16,11 @@ static int per_node_of(const struct nw_layout *layout)
     return at_least_one(layout->rank_count / at_least_one(layout->node_count));
 }
 
+const struct nw_profile *nw_layout_profile(const struct nw_layout *layout)
+{
+    return layout->profile != NULL ? layout->profile : &nw_profiles[0];
+}
+
 int nw_layout_tp(const struct nw_layout *layout)
 {
     return at_least_one(layout->parallel.tp);

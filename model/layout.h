@@ -40,6 +40,7 @@ struct nw_layout {
     const struct nw_profile *profile;   /* NULL: nw_profiles[0], plain PyTorch */
 };
 
+const struct nw_profile *nw_layout_profile(const struct nw_layout *layout); /* never NULL */
 int nw_layout_tp(const struct nw_layout *layout); /* 1 or more; the same below */
 int nw_layout_pp(const struct nw_layout *layout);
 int nw_layout_cp(const struct nw_layout *layout);

@@ -192,14 +192,9 @@ static bool keep_weights(struct trial *trial)
 {
     if (trial->layout.strategy->gathers != NW_GATHERS_UNITS || trial->layout.strategy->hybrid)
         return false;
-    for (size_t i = 0; i < nw_strategy_count; i++) {
-        if (strcmp(nw_strategies[i].name, "fsdp-keep") == 0) {
-            trial->layout.strategy = &nw_strategies[i];
-            name(trial, "weights kept from forward to backward");
-            return true;
-        }
-    }
-    return false;
+    name(trial, "weights kept from forward to backward");
+    trial->layout.strategy = nw_strategy_named("fsdp-keep");
+    return true;
 }
 
 static bool hybrid_shards(struct trial *trial)
@@ -212,9 +207,7 @@ static bool hybrid_shards(struct trial *trial)
         shards >= nw_layout_shard_count(&trial->layout) ||
         nw_layout_reduce_count(&trial->layout) % shards != 0)
         return false;
-    for (size_t i = 0; i < nw_strategy_count; i++)
-        if (strcmp(nw_strategies[i].name, "hsdp") == 0)
-            trial->layout.strategy = &nw_strategies[i];
+    trial->layout.strategy = nw_strategy_named("hsdp");
     trial->layout.parallel.shard_count = shards;
     name(trial, "shards within a node, copies across (%d ranks a copy)", shards);
     return true;
@@ -234,10 +227,7 @@ static bool interleave(struct trial *trial)
 
 static bool reduce_in_16_bit(struct trial *trial)
 {
-    const double now =
-        trial->job.reduce_bytes > 0 ? trial->job.reduce_bytes : trial->job.gradient_bytes;
-
-    if (now <= 2 || nw_layout_reduce_count(&trial->layout) < 2)
+    if (nw_job_reduce_bytes(&trial->job) <= 2 || nw_layout_reduce_count(&trial->layout) < 2)
         return false;
     name(trial, "gradients reduced in bf16");
     trial->job.reduce_bytes = 2;
@@ -252,9 +242,7 @@ static bool products_in_fp8(struct trial *trial)
         trial->job.precision->units == NW_UNITS_FP8 ||
         trial->platform.rate.source != NW_RATE_CATALOGUE)
         return false;
-    for (const struct nw_precision *row = nw_precisions; row->name != NULL; row++)
-        if (row->units == NW_UNITS_FP8)
-            trial->job.precision = row;
+    trial->job.precision = nw_precision_named("fp8");
     trial->platform.units = NW_UNITS_FP8;
     trial->platform.peak_flops = gpu->fp8_flops;
     name(trial, "matrix products in fp8");
@@ -370,8 +358,7 @@ void nw_levers_of(const struct nw_job *job, const struct nw_platform *platform,
     const struct trial as_is = {.job = *job,
                                 .platform = *platform,
                                 .layout = *layout,
-                                .profile =
-                                    layout->profile != NULL ? *layout->profile : nw_profiles[0],
+                                .profile = *nw_layout_profile(layout),
                                 .scenario = *scenario,
                                 .step = step};
 

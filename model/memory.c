@@ -6,16 +6,6 @@
 #include "model/memory_parts.h"
 #include "model/model.h"
 
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
-}
-
-static double smaller(double a, double b)
-{
-    return a < b ? a : b;
-}
-
 /* fsdp: the units at work and prefetched, the unreduced gradient of one, and the root's unit
  * (embedding, output layer), which stays gathered; everything where weights are kept between
  * forward and backward. DeepSpeed zero3: gathered weights up to stage3_max_live_parameters, at
@@ -24,15 +14,14 @@ static double gathered(const struct nw_memory_task *task, const struct nw_stage_
 {
     const struct nw_profile *profile = task->profile;
     const double e = task->job->precision->element_bytes;
-    const double unit = larger(own->layer_unit, own->ends);
+    const double unit = nw_larger(own->layer_unit, own->ends);
     const double all = own->layers + own->experts + own->ends;
-    const double reduce =
-        task->job->reduce_bytes > 0 ? task->job->reduce_bytes : task->job->gradient_bytes;
+    const double reduce = nw_job_reduce_bytes(task->job);
     const bool trains = nw_memory_trains_all(task);
 
     if (profile->live_elements > 0)
-        return e * larger(smaller(profile->live_elements, all), unit) +
-               (trains ? reduce * smaller(profile->reduce_bucket_elements, all) : 0);
+        return e * nw_larger(nw_smaller(profile->live_elements, all), unit) +
+               (trains ? reduce * nw_smaller(profile->reduce_bucket_elements, all) : 0);
     return (nw_memory_keeps_gathered(task)
                 ? all * e
                 : (task->policy->gathered_units > 1 ? task->policy->gathered_units : 1) *
@@ -57,8 +46,8 @@ double nw_memory_buffers(const struct nw_memory_task *task, const struct nw_stag
         bytes += e * all / nw_layout_shard_count(task->layout);
     if (!cut && strategy != NULL && !alone && trains && strategy->optimizer_sharded &&
         task->policy->bucket_copies)
-        bytes += smaller(profile->reduce_bucket_elements, all) * task->job->gradient_bytes +
-                 smaller(profile->gather_bucket_elements, all) * e;
+        bytes += nw_smaller(profile->reduce_bucket_elements, all) * task->job->gradient_bytes +
+                 nw_smaller(profile->gather_bucket_elements, all) * e;
     else if (strategy != NULL && trains && !strategy->optimizer_sharded &&
              nw_layout_reduce_count(task->layout) > 1 && profile->buckets_are_copies)
         bytes += all * nw_memory_gradient_bytes(task);
@@ -127,7 +116,7 @@ struct nw_memory_task nw_memory_task_of(const struct nw_job *job, const struct n
     struct nw_memory_task task = {
         .job = job,
         .layout = layout,
-        .profile = layout->profile != NULL ? layout->profile : &nw_profiles[0],
+        .profile = nw_layout_profile(layout),
         .policy = nw_memory_policy_of(layout->profile),
         .micro_batch = (double)micro_batch,
         .micro_batch_count = (double)(micro_batch_count > 0 ? micro_batch_count : 1),
@@ -177,8 +166,8 @@ static void moments_of(const struct nw_memory_task *task, const struct nw_stage_
         const struct nw_saved *saved = &task->saved[kind];
 
         stored += stage->layers[kind] * saved->stored;
-        working = larger(working, saved->whole - saved->stored + saved->working);
-        first = larger(first, saved->whole + saved->working);
+        working = nw_larger(working, saved->whole - saved->stored + saved->working);
+        first = nw_larger(first, saved->whole + saved->working);
     }
     if (task->policy->stage_outputs && !stage->last)
         stored += nw_memory_boundary(task);

@@ -5,11 +5,6 @@
 
 #include "model/profile.h"
 
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 struct kept {        /* bytes per token */
     double residual; /* around the products: copies on every tp rank, unless sequence parallel */
     double inputs;   /* of the products: as residual, unless they are kept as gathered */
@@ -205,7 +200,8 @@ double nw_memory_last_norm(const struct nw_memory_task *task)
 double nw_memory_logits(const struct nw_memory_task *task)
 {
     const bool full = task->job->precision->element_bytes >= 4;
-    const double bytes = full ? larger(task->policy->loss_bytes - 2, 8) : task->policy->loss_bytes;
+    const double bytes =
+        full ? nw_larger(task->policy->loss_bytes - 2, 8) : task->policy->loss_bytes;
     const double all = task->tokens * (double)task->job->net.vocab / task->tp * bytes;
 
     return (task->job->chunked_loss ? all / LOSS_PIECES : all) + regathered(task);

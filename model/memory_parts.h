@@ -5,6 +5,16 @@
 #include "model/memory.h"
 #include "model/memory_policy.h"
 
+/* Of two numbers that are none of them NAN: a compare, where fmax and fmin are calls. */
+static inline double nw_larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+static inline double nw_smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
 struct nw_saved {   /* bytes of one layer for the backward pass, one micro-batch */
     double stored;  /* what the recomputation policy keeps */
     double whole;   /* all of it: there while the layer is worked on */

@@ -4,25 +4,15 @@
 #include "model/memory_parts.h"
 #include "model/model.h"
 
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 bool nw_memory_trains_all(const struct nw_memory_task *task)
 {
     return task->job->lora.rank == 0;
 }
 
-static double master_bytes(const struct nw_job *job)
-{
-    return isnan(job->master_bytes) ? job->precision->master_bytes : job->master_bytes;
-}
-
 /* fp32 weights serve as their own master copy. */
 static bool weights_are_master(const struct nw_memory_task *task)
 {
-    return task->policy->fp32_weights && master_bytes(task->job) > 0;
+    return task->policy->fp32_weights && nw_job_master_bytes(task->job) > 0;
 }
 
 double nw_memory_weight_bytes(const struct nw_memory_task *task)
@@ -48,7 +38,7 @@ struct nw_stage_share nw_memory_stage(const struct nw_memory_task *task, int ind
         stage.in_flight = fmin((2 * (p - index - 1) + (v - 1) * p + 1) / v, m);
     else
         stage.in_flight = fmin(p - index, m);
-    stage.in_flight = larger(stage.in_flight, 1);
+    stage.in_flight = nw_larger(stage.in_flight, 1);
     return stage;
 }
 
@@ -71,7 +61,7 @@ struct nw_stage_parameters nw_memory_parameters(const struct nw_memory_task *tas
         own.layers += stage->layers[kind] * (matrices + rest);
         own.experts += stage->layers[kind] * experts;
         own.adapters += stage->layers[kind] * task->adapters[kind] / task->tp;
-        own.layer_unit = larger(own.layer_unit, matrices + rest + experts);
+        own.layer_unit = nw_larger(own.layer_unit, matrices + rest + experts);
     }
     if (stage->first)
         own.ends += task->embedding / task->tp;
@@ -94,7 +84,7 @@ static double cut(const struct nw_memory_task *task, bool sharded, double dense,
                              ? nw_layout_reduce_count(task->layout)
                              : nw_layout_shard_count(task->layout);
 
-    return sharded ? dense / ranks + experts / larger(ranks / task->ep, 1) : dense + experts;
+    return sharded ? dense / ranks + experts / nw_larger(ranks / task->ep, 1) : dense + experts;
 }
 
 /* Moments in the type of the weights where there is no fp32 copy: torch.optim keeps exp_avg in the
@@ -103,7 +93,7 @@ static double moment_bytes(const struct nw_job *job)
 {
     const double e = job->precision->element_bytes, state = job->optimizer->state_bytes;
 
-    return master_bytes(job) <= 0 && e < 4 && state >= 4 ? state * e / 4 : state;
+    return nw_job_master_bytes(job) <= 0 && e < 4 && state >= 4 ? state * e / 4 : state;
 }
 
 bool nw_memory_weights_cut(const struct nw_memory_task *task)
@@ -125,7 +115,7 @@ double nw_memory_gradient_bytes(const struct nw_memory_task *task)
     const double e = task->job->precision->element_bytes, kept = task->job->gradient_bytes;
 
     if (weights_are_master(task)) /* autograd: the type of the weights */
-        return larger(kept, 4);
+        return nw_larger(kept, 4);
     return kept + (task->policy->gradient_beside && kept > e ? e : 0);
 }
 
@@ -174,7 +164,7 @@ struct nw_states nw_memory_states(const struct nw_memory_task *task,
     const double quantised = job->lora.base_bytes > 0 && !all ? job->lora.base_bytes : e;
     const double dense = all ? own->layers + own->ends : own->adapters;
     const double experts = all ? own->experts : 0;
-    const double master = weights_are_master(task) ? 0 : master_bytes(job);
+    const double master = weights_are_master(task) ? 0 : nw_job_master_bytes(job);
     const double updated =
         cut(task, strategy != NULL && strategy->optimizer_sharded, dense, experts);
     struct nw_states states = {

@@ -76,6 +76,15 @@ struct nw_platform {
     nw_constant link_share; /* of the datasheet's link rate, where fabric.intra_from_datasheet */
 };
 
+/* A constant in use: the platform's, or the table's where nobody filled it (HBM_SHARE is never 0).
+ */
+static inline double nw_assumption(const struct nw_platform *platform, nw_constant key)
+{
+    const double *values = platform->assumptions.value;
+
+    return values[NW_CONSTANT_HBM_SHARE] > 0 ? values[key] : nw_constants[key].value;
+}
+
 /* ---- strategies and one step --------------------------------------------------------------- */
 
 struct nw_traffic {    /* of one optimizer step */
@@ -145,7 +154,8 @@ struct nw_strategy { /* of the data-parallel ranks */
 
 extern const struct nw_strategy nw_strategies[];
 extern const size_t nw_strategy_count;
-extern const char *const nw_strategy_names[]; /* NULL-terminated */
+extern const char *const nw_strategy_names[];                  /* NULL-terminated */
+const struct nw_strategy *nw_strategy_named(const char *name); /* NULL: none */
 
 /* One step with its interval and bounds; `scenario` NULL: the likely one. NW_EUSAGE: the batch
  * cannot be dealt so; NW_ENODEV: the communication is neither measured nor given. */

@@ -164,17 +164,6 @@ nw_rc nw_step_to_json(const struct nw_step *step, json_t **json_out)
 
 /* ---- job and platform ---------------------------------------------------------------------- */
 
-static const char *recompute_name(nw_recompute recompute)
-{
-    static const char *const names[] = {
-        [NW_RECOMPUTE_NONE] = "none",
-        [NW_RECOMPUTE_FULL] = "full",
-        [NW_RECOMPUTE_SELECTIVE] = "selective",
-    };
-
-    return names[recompute];
-}
-
 /* Only where the job has them. */
 static nw_rc set_extras(json_t *object, const struct nw_job *job)
 {
@@ -207,12 +196,9 @@ static nw_rc set_job(json_t *root, const struct nw_job *job)
     NW_TRY(nw_json_set_text(object, "precision", job->precision->name));
     NW_TRY(nw_json_set_text(object, "optimizer", job->optimizer->name));
     NW_TRY(NW_SET_REALS(object, {"gradient_bytes_per_parameter", job->gradient_bytes},
-                        {"reduce_bytes_per_parameter",
-                         job->reduce_bytes > 0 ? job->reduce_bytes : job->gradient_bytes},
-                        {"master_bytes_per_parameter", isfinite(job->master_bytes)
-                                                           ? job->master_bytes
-                                                           : job->precision->master_bytes}));
-    NW_TRY(nw_json_set_text(object, "recompute", recompute_name(job->recompute)));
+                        {"reduce_bytes_per_parameter", nw_job_reduce_bytes(job)},
+                        {"master_bytes_per_parameter", nw_job_master_bytes(job)}));
+    NW_TRY(nw_json_set_text(object, "recompute", nw_recompute_name(job->recompute)));
     NW_TRY(nw_json_set_text(object, "attention", job->flash ? "flash" : "materialized"));
     NW_TRY(set_extras(object, job));
     return nw_json_set_real(object, "tokens", job->tokens);

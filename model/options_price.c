@@ -16,8 +16,6 @@
 /* A token is stored as a 32-bit number. */
 #define BYTES_PER_TOKEN "4"
 
-#define HOUR_NS 3.6e12
-
 static const char *const rental_names[] = {"auto", "hour", "month", "spot", NULL};
 
 #define ROW(row_name, row_type, row_argument, field, ...)                                          \
@@ -270,7 +268,7 @@ static nw_rc choose_rental(const struct nw_price_request *price, struct nw_terms
     terms->rental = order[i];
     terms->price_per_node_hour = terms->rental_per_node_hour[order[i]];
     if (order[i] == NW_RENTAL_MONTH && !(price->minimum_rental_ns > 0))
-        terms->minimum_rental_ns = NW_HOURS_PER_MONTH * HOUR_NS;
+        terms->minimum_rental_ns = NW_HOURS_PER_MONTH * NW_HOUR_NS;
     return NW_OK;
 }
 

@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "model/model.h"
+#include "results/quote.h"
 
-#define HOUR_NS 3.6e12
 /* A training that hardly ever gets through still has a cost, so that two can be compared. */
 #define LEAST_KEPT 1e-12
 
@@ -38,10 +38,9 @@ double nw_useful_share(double interval_ns, double write_ns, double restart_ns, d
 double nw_checkpoint_bytes(const struct nw_job *job)
 {
     const double element = job->precision->element_bytes;
-    const double master =
-        isfinite(job->master_bytes) ? job->master_bytes : job->precision->master_bytes;
 
-    return nw_job_trained_parameters(job) * (element + master + job->optimizer->state_bytes);
+    return nw_job_trained_parameters(job) *
+           (element + nw_job_master_bytes(job) + job->optimizer->state_bytes);
 }
 
 /* Nodes that write at the same time: all where the optimizer's states are cut over all ranks, else
@@ -83,7 +82,7 @@ void nw_upkeep_of(const struct nw_job *job, const struct nw_terms *terms,
                             (spot ? terms->interruptions_per_node_hour * step->node_count : 0);
     struct nw_upkeep upkeep = {
         .checkpoint_bytes = nw_checkpoint_bytes(job),
-        .failure_ns = per_hour > 0 ? HOUR_NS / per_hour : INFINITY,
+        .failure_ns = per_hour > 0 ? NW_HOUR_NS / per_hour : INFINITY,
     };
 
     upkeep.write_ns = upkeep.checkpoint_bytes /

@@ -115,6 +115,7 @@ nw_rc nw_quote_to_json(const struct nw_quote *quote, json_t **json_out);
 
 /* A month has 730.5 hours here (365.25 × 24 / 12). */
 #define NW_HOURS_PER_MONTH 730.5
+#define NW_HOUR_NS         3.6e12
 /* Price of one node for an hour: the monthly price when it was quoted (rented by the month is how
  * training runs), of the node or of its GPUs, else per node-hour, else per GPU-hour × GPUs. NAN:
  * not quoted. */
