@@ -21,8 +21,8 @@ static const char *const cache_names[] = {"fp16", "fp8", NULL};
 
 struct arguments {
     const char *model, *format, *cache, *currency;
-    uint64_t prompt, output;
-    int gpus_per_node;
+    uint64_t prompt, output, sequences;
+    int gpus_per_node, tp, pp;
     double max_token_ns, max_first_ns, nic_gbit_per_s;
     bool json;
 };
@@ -74,6 +74,27 @@ static const struct nw_option rows[] = {
      .type = NW_OPTION_DURATION,
      .offset = AT(max_first_ns),
      .help = "longest time to the first token of a prompt that comes alone: 2s"},
+    {.name = "sequences",
+     .argument = "N",
+     .type = NW_OPTION_U64,
+     .offset = AT(sequences),
+     .min = 1,
+     .max = 1e6,
+     .help = "so many requests at once, of all copies; without it as many as fit"},
+    {.name = "tp",
+     .argument = "N",
+     .type = NW_OPTION_INT,
+     .offset = AT(tp),
+     .min = 1,
+     .max = 1024,
+     .help = "GPUs that share each layer; without it the best"},
+    {.name = "pp",
+     .argument = "N",
+     .type = NW_OPTION_INT,
+     .offset = AT(pp),
+     .min = 1,
+     .max = 1024,
+     .help = "stages; without it the best"},
     {.name = "gpus-per-node",
      .argument = "N",
      .type = NW_OPTION_INT,
@@ -106,6 +127,9 @@ static nw_rc make_serving(const struct arguments *arguments, struct nw_serving *
     *serving = (struct nw_serving){
         .format = nw_weight_formats,
         .kv_bytes = strcmp(arguments->cache, "fp8") == 0 ? 1 : 2,
+        .sequences = (double)arguments->sequences,
+        .tp = arguments->tp,
+        .pp = arguments->pp,
         .prompt_tokens = arguments->prompt,
         .output_tokens = arguments->output,
         .max_token_ns = arguments->max_token_ns > 0 ? arguments->max_token_ns : NAN,

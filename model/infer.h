@@ -32,6 +32,8 @@ struct nw_serving {
     uint64_t prompt_tokens, output_tokens; /* of one request */
     double max_token_ns;                   /* between two tokens of a sequence; NAN: no limit */
     double max_first_ns; /* to the first token of a prompt that comes alone; NAN */
+    double sequences;    /* at once, of all replicas; 0: as many as the limits allow */
+    int tp, pp;          /* the split; 0: the best */
 };
 
 struct nw_server {
@@ -50,12 +52,14 @@ nw_rc nw_server_parse(const char *text, struct nw_server *server_out);
 
 struct nw_token_time { /* of one decoding step of a replica, ns */
     double weights_ns, cache_ns, compute_ns, communication_ns, launch_ns;
+    double other_ns; /* norms, activations, sampling */
     double total_ns; /* the larger of weights and compute, and the rest */
 };
 
 typedef enum {
     NW_INFER_BY_MEMORY,  /* no room for one more sequence */
     NW_INFER_BY_LATENCY, /* one more would break max_token_ns */
+    NW_INFER_BY_WISH,    /* no more were asked for */
 } nw_infer_bound;
 
 struct nw_infer {

@@ -20,7 +20,8 @@ static nw_rc set_token(json_t *parent, const char *key, const struct nw_token_ti
     const struct pair pairs[] = {
         {"weights_ns", time->weights_ns}, {"cache_ns", time->cache_ns},
         {"compute_ns", time->compute_ns}, {"communication_ns", time->communication_ns},
-        {"launch_ns", time->launch_ns},   {"total_ns", time->total_ns},
+        {"launch_ns", time->launch_ns},   {"other_ns", time->other_ns},
+        {"total_ns", time->total_ns},
     };
     json_t *object = json_object();
 
@@ -45,7 +46,9 @@ static nw_rc set_speed(json_t *object, const struct nw_infer *infer)
         return NW_OK;
     NW_TRY(set_all(object, pairs, sizeof pairs / sizeof pairs[0]));
     NW_TRY(nw_json_set_text(object, "sequences_bound_by",
-                            infer->bound == NW_INFER_BY_LATENCY ? "latency" : "memory"));
+                            infer->bound == NW_INFER_BY_LATENCY ? "latency"
+                            : infer->bound == NW_INFER_BY_WISH  ? "asked"
+                                                                : "memory"));
     NW_TRY(set_token(object, "alone", &infer->single));
     return set_token(object, "loaded", &infer->loaded);
 }

@@ -14,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 def predict(nodeworth, row):
     """The row's metric with its range, or None where it does not fit."""
     line = [nodeworth, "infer", "--model", row["model"], "--format", row["format"], "--cache", row["cache"], "--prompt", row["prompt"],
-            "--output", row["output"], "--sequences", row["batch"], "--tp", row["tp"], "--pp", "1", "--json", row["tp"] + "x" + row["gpu"]]
+            "--output", row["output"], "--sequences", "2048" if row["batch"] == "max" else row["batch"], "--tp", row["tp"], "--pp", "1", "--json", row["tp"] + "x" + row["gpu"]]
     answer = subprocess.run(line, capture_output=True, text=True, check=False)
     if answer.returncode != 0:
         return answer.stderr.strip()
@@ -24,8 +24,8 @@ def predict(nodeworth, row):
     if row["metric"] == "first_ms":
         return server["first_token_ns"] / 1e6
     if row["metric"] == "alone_tokens_per_s":
-        return 1e9 / server["single"]["total_ns"]
-    if server["sequences"] < float(row["batch"]) * 0.999:
+        return 1e9 / server["alone"]["total_ns"]
+    if row["batch"] != "max" and server["sequences"] < float(row["batch"]) * 0.999:
         return f"only {server['sequences']:.0f} sequences fit"
     return server["tokens_per_s"]
 
