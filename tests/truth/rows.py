@@ -231,6 +231,9 @@ PRECISIONS = [(re.compile(pattern), name) for pattern, name in (
     (r"fp4", None), (r"int8|int4", None), (r"fp8|float8|e4m3", "fp8"), (r"fp32 \(tf32|tf32", "tf32"), (r"bf16|bfloat16", "bf16"), (r"fp16|float16|half|\bamp\b|mixed|\bo[12]\b", "fp16"), (r"fp32|float32", "fp32"))]
 
 
+STORED = re.compile(r"\([^()]*\bbase\b[^()]*\)")
+
+
 def precision(row, job):
     text = row["precision"].lower()
     request = job.request
@@ -238,8 +241,9 @@ def precision(row, job):
         name = "fp16" if "V100" in job.gpu or "T4" in job.gpu else "bf16"
         job.assumed.append("precision")
     else:
+        computed = STORED.sub("", text)  # "bf16 (nf4 base)", "fp16 (int4 GPTQ base)": what the frozen weights are stored in
         for pattern, name in PRECISIONS:
-            if pattern.search(text):
+            if pattern.search(computed):
                 break
         else:
             name = None
@@ -249,7 +253,12 @@ def precision(row, job):
     if name is None:
         raise Unknown(f"precision that the model does not have: {row['precision']}")
     request["precision"] = name
-    if "nf4" in text or "4bit" in text or "qlora" in plain(row["model"]):
+    stored = STORED.search(text)
+    if re.search(r"nf4|4-?bit", text) or stored and re.search(r"int4|gptq|awq", stored.group(0)):
+        request["base"] = "nf4"  # another 4-bit type takes as many bytes
+    elif stored and re.search(r"int8|8-?bit", stored.group(0)):
+        request["base"] = "int8"
+    elif "qlora" in plain(row["model"]):
         request["base"] = "nf4"
     notes = row["notes"].lower()
     if re.search(r"bf16-true|pure bf16|bf16 params/reduce.*adamw8|full bf16", text + " " + notes):
@@ -440,6 +449,9 @@ def spread(row, job, gpus, accepted):
     if text == "" and gpus > 1:
         job.assumed.append("strategy")
     request["strategy"] = strategy
+    if dp * cp % ep:  # Megatron-Core deals whole experts over tensor-parallel ranks too; here these cut each expert
+        ep = max(n for n in range(1, min(ep, dp * cp) + 1) if dp * cp % n == 0 and ep % n == 0)
+        job.assumed.append("experts over fewer ranks")
     for name, value in (("tp", tp), ("pp", pp), ("cp", cp), ("ep", ep)):
         if value > 1:
             request[name] = value
@@ -450,16 +462,19 @@ def spread(row, job, gpus, accepted):
         job.assumed.append("shard group of FSDP + DP")
     virtual = from_notes(row, "vp", "pipeline interleaving", "virtual stages?")
     if virtual and pp > 1:
-        if pp * virtual > job.shape.layers >= pp:  # embedding and loss count as layers there
-            virtual = job.shape.layers // pp
+        whole_chunks = [v for v in range(min(virtual, 1024), 0, -1) if v == 1 or 0 in (job.shape.layers % (pp * v), (job.shape.layers + 2) % (pp * v))]
+        if whole_chunks[0] != virtual:  # layouts by hand: the next that deals layers (or those with embeddings and loss) evenly
+            virtual = whole_chunks[0]
             job.assumed.append("virtual stages that layers fill")
         if virtual > 1:
             request["virtual-stages"] = virtual
-    if re.search(r"\+sp\b|sequence parallel", text + " " + row["notes"].lower()):
+    if tp == 1:
+        pass  # there is nothing to cut
+    elif re.search(r"\+sp\b|sequence parallel", text + " " + row["notes"].lower()):
         request["sequence-parallel"] = "no" if "no sp" in row["notes"].lower() else "yes"
     elif "no sp" in row["notes"].lower():
         request["sequence-parallel"] = "no"
-    elif tp > 1 and (job.profile in ("megatron", "nemo") or job.profile.startswith("torchtitan")):
+    elif job.profile in ("megatron", "nemo") or job.profile.startswith("torchtitan"):
         request["sequence-parallel"] = "yes"  # their recipes' default
         job.assumed.append("sequence parallel")
     return dp
@@ -590,6 +605,14 @@ def policy(row, job):
         and not set(job.assumed) & {"accumulation", "LoRA rank", "LoRA targets", "optimizer", "micro-batch", "optimizer cut", "TP of TP x CP"}
 
 
+CHUNKED = re.compile(r"chunked (cross|loss)|(linear|cut) cross.?entropy|fused linear|\bliger\b")
+
+
+def loss(row, job):
+    if CHUNKED.search((row["framework"] + " " + row["notes"]).lower()):
+        job.request["loss"] = "chunked"
+
+
 def model_options(job):
     shape, request = job.shape, job.request
     if not shape.transformer:
@@ -638,6 +661,7 @@ def read(row, accepted):
     recompute(row, job)
     attention(row, job)
     offload(row, job)
+    loss(row, job)
     lora(row, job)
     dp = spread(row, job, gpus, accepted)
     micro, total = batch(row, job, dp, sequence)

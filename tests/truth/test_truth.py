@@ -113,7 +113,14 @@ MAPPED = [
     (dict(strategy="fsdp+tp+pp", tp=8, pp=8, gpus=512, micro_batch="", grad_accum="", framework="torchtitan (FSDP2)", model="Llama-3.1-405B", notes="schedule 1F1B; local batch 32"),
      {"micro-batch": 4, "global-batch": 256}),
     (dict(strategy="tp+pp", tp=8, pp=8, gpus=64, micro_batch="", grad_accum="", global_batch_seqs=64, framework="Megatron-LM", model="GPT3-175B"), {"micro-batch": 1, "global-batch": 64}),
-    (dict(framework="Megatron-Core / Megatron-Bridge", model="Llama-3.1-405B", strategy="tp+pp+dp (distributed optimizer)", tp=4, pp=16, gpus=256, notes="VP 8"), {"virtual-stages": 7}),
+    (dict(framework="Megatron-Core / Megatron-Bridge", model="Llama-3.1-405B", strategy="tp+pp+dp (distributed optimizer)", tp=4, pp=16, gpus=256, notes="VP 8"), {"virtual-stages": 8}),
+    (dict(framework="Megatron-Core / Megatron-Bridge", model="Llama-3-70B", strategy="tp+pp+dp", tp=4, pp=4, gpus=64, notes="VP 6"), {"virtual-stages": 5}),
+    (dict(framework="Megatron-Core", model="Qwen3-235B-A22B", strategy="tp+pp+ep+dp", tp=2, pp=8, gpus=256, gpu="H100", notes="EP 32"), {"ep": 16}),
+    (dict(notes="CP 4 (sequence parallel of the Ulysses kind)"), {"cp": 4, "sequence-parallel": "-"}),
+    (dict(model="Llama 2 7 B QLoRA", precision="fp16 (int4 GPTQ base)", lora_rank=8), {"precision": "fp16", "base": "nf4"}),
+    (dict(model="Llama-2-7B LoRA", precision="bf16 (int8 base)", lora_rank=8), {"precision": "bf16", "base": "int8"}),
+    (dict(framework="torchtune", notes="chunked cross entropy"), {"loss": "chunked"}),
+    (dict(notes="plain cross entropy"), {"loss": "-"}),
 ]
 
 REFUSED = [
