@@ -6,7 +6,8 @@
 #include "base/table.h"
 #include "base/units.h"
 
-#define GIB (1024.0 * 1024 * 1024)
+#define GIB          (1024.0 * 1024 * 1024)
+#define COLUMN_COUNT 11
 
 struct cell {
     char text[64];
@@ -39,54 +40,121 @@ static const char *degrees(struct cell *cell, const struct nw_layout *layout)
 static const char *memory_saving(struct cell *cell, const struct nw_job *job)
 {
     static const char *const again[] = {"", "recompute", "selective"};
+    const bool both =
+        job->recompute != NW_RECOMPUTE_NONE && job->offload.optimizer != NW_OFFLOAD_NONE;
 
-    snprintf(cell->text, sizeof cell->text, "%s%s%s", again[job->recompute],
-             job->recompute != NW_RECOMPUTE_NONE && job->offload.optimizer != NW_OFFLOAD_NONE ? ", "
-                                                                                              : "",
+    snprintf(cell->text, sizeof cell->text, "%s%s%s", again[job->recompute], both ? ", " : "",
              job->offload.parameters != NW_OFFLOAD_NONE  ? "offload all"
-             : job->offload.optimizer != NW_OFFLOAD_NONE ? "offload states"
+             : job->offload.optimizer != NW_OFFLOAD_NONE ? "offload"
                                                          : "");
     return cell->text;
 }
 
-static void add_row(struct nw_table *table, const struct nw_found *found, size_t rank)
+/* A page is 100 columns wide: what is the same in every row stands above the table. */
+struct page {
+    bool one_node_count;
+    const struct nw_search_result *result;
+};
+
+/* ddp and zero1 are built by several frameworks: theirs are told apart. */
+static bool of_several(const struct page *page, const struct nw_step *step)
 {
+    for (size_t i = 0; i < page->result->count; i++) {
+        const struct nw_step *other = &page->result->items[i].step;
+
+        if (other->strategy == step->strategy && other->layout.profile != step->layout.profile)
+            return true;
+    }
+    return false;
+}
+
+static void add_row(struct nw_table *table, const struct page *page, size_t rank)
+{
+    const struct nw_found *found = &page->result->items[rank - 1];
     const struct nw_step *step = &found->step;
     struct cell way, spread, saving;
-    char number[32], nodes[16], batch[32], alike[32] = "", memory[32], time[32], rate[32], mfu[16],
-                                           cost[32], text[32];
+    const bool named = of_several(page, step);
+    char number[32], nodes[16], batch[64], memory[32], time[32], rate[32], mfu[16], cost[32],
+        text[32];
 
     snprintf(number, sizeof number, "%zu", rank);
     snprintf(nodes, sizeof nodes, "%d", step->node_count);
-    snprintf(way.text, sizeof way.text, "%s (%s)", step->strategy->name,
-             step->layout.profile->name);
+    snprintf(way.text, sizeof way.text, "%s%s%s", step->strategy->name, named ? " " : "",
+             named ? step->layout.profile->name : "");
     snprintf(batch, sizeof batch, "%llu x %llu", (unsigned long long)step->micro_batch,
              (unsigned long long)step->micro_batch_count);
     snprintf(time, sizeof time, "%s s", nw_format_sig(text, step->step_ns / 1e9, 3));
     snprintf(mfu, sizeof mfu, isfinite(step->mfu) ? "%.0f %%" : "–", 100 * step->mfu);
-    if (found->alike > 0)
-        snprintf(alike, sizeof alike, "+%zu", found->alike);
-    nw_table_row(table,
-                 (const char *[]){number, nodes, way.text, degrees(&spread, &step->layout), batch,
-                                  memory_saving(&saving, &found->job),
-                                  nw_format_sig(memory, step->memory.total_bytes / GIB, 3), time,
-                                  nw_format_count(rate, step->tokens_per_s), mfu,
-                                  nw_format_sig(cost, found->cost_per_billion_tokens, 3), alike});
+    const char *const cells[] = {number,
+                                 nodes,
+                                 way.text,
+                                 degrees(&spread, &step->layout),
+                                 batch,
+                                 memory_saving(&saving, &found->job),
+                                 nw_format_sig(memory, step->memory.total_bytes / GIB, 3),
+                                 time,
+                                 nw_format_count(rate, step->tokens_per_s),
+                                 mfu,
+                                 nw_format_sig(cost, found->cost_per_billion_tokens, 3)};
+    const char *without[COLUMN_COUNT - 1] = {number};
+
+    memcpy(&without[1], &cells[2], sizeof cells - 2 * sizeof cells[0]);
+    nw_table_row(table, page->one_node_count ? without : cells);
+}
+
+static nw_rc open_table(const struct page *page, struct nw_table **table_out)
+{
+    static const struct nw_column all[COLUMN_COUNT] = {
+        {"", NW_RIGHT},      {"nodes", NW_RIGHT}, {"strategy", NW_LEFT},
+        {"spread", NW_LEFT}, {"batch", NW_RIGHT}, {"memory saved by", NW_LEFT},
+        {"GiB", NW_RIGHT},   {"step", NW_RIGHT},  {"tokens/s", NW_RIGHT},
+        {"MFU", NW_RIGHT},   {"cost", NW_RIGHT},
+    };
+    struct nw_column without[COLUMN_COUNT - 1] = {all[0]};
+
+    memcpy(&without[1], &all[2], sizeof all - 2 * sizeof all[0]);
+    return page->one_node_count ? nw_table_open(without, COLUMN_COUNT - 1, table_out)
+                                : nw_table_open(all, COLUMN_COUNT, table_out);
+}
+
+static void print_frameworks(FILE *stream, const struct page *page)
+{
+    char text[400];
+    size_t at = 0;
+
+    for (size_t i = 0; i < page->result->count; i++) {
+        const struct nw_step *step = &page->result->items[i].step;
+
+        if (!page->result->items[i].leads_strategy || of_several(page, step) ||
+            at >= sizeof text - 64)
+            continue;
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s of %s", at > 0 ? ", " : "",
+                               step->strategy->name, step->layout.profile->name);
+    }
+    if (at > 0) {
+        fputc('\n', stream);
+        nw_print_wrapped(stream, "Frameworks: ", "", text);
+    }
 }
 
 static void print_head(FILE *stream, const struct nw_model *model,
-                       const struct nw_search_result *result)
+                       const struct nw_search_result *result, const struct page *page)
 {
-    char seen[32], parameters[32], text[400];
+    char seen[32], parameters[32], text[400], on[64] = "";
+    const struct nw_step *first = result->count > 0 ? &result->items[0].step : NULL;
+
+    if (first != NULL && page->one_node_count)
+        snprintf(on, sizeof on, " on %d GPUs, %d node%s", first->rank_count, first->node_count,
+                 first->node_count == 1 ? "" : "s");
 
     snprintf(text, sizeof text,
-             "%s, %s parameters, %llu sequences of %llu tokens a step. %s plans put through the "
+             "%s, %s parameters, %llu sequences of %llu tokens a step%s. %s plans put through the "
              "closed form in %.2f s, the best %zu that fit predicted by the event simulation in "
              "%.2f s.",
              model->job.net.name,
              nw_format_count(parameters, (double)nw_transformer_parameter_count(&model->job.net)),
              (unsigned long long)model->job.global_batch, (unsigned long long)model->job.sequence,
-             nw_format_count(seen, (double)result->seen), result->quick_s, result->count,
+             on, nw_format_count(seen, (double)result->seen), result->quick_s, result->count,
              result->exact_s);
     nw_print_wrapped(stream, "", "", text);
 }
@@ -94,44 +162,43 @@ static void print_head(FILE *stream, const struct nw_model *model,
 nw_rc nw_report_search(FILE *stream, const struct nw_model *model,
                        const struct nw_search_result *result, size_t most)
 {
-    static const struct nw_column columns[] = {
-        {"", NW_RIGHT},      {"nodes", NW_RIGHT},    {"strategy", NW_LEFT},
-        {"spread", NW_LEFT}, {"batch", NW_RIGHT},    {"memory saved by", NW_LEFT},
-        {"GiB", NW_RIGHT},   {"step", NW_RIGHT},     {"tokens/s", NW_RIGHT},
-        {"MFU", NW_RIGHT},   {"per 10^9", NW_RIGHT}, {"alike", NW_RIGHT},
-    };
     const bool priced = isfinite(model->terms.price_per_node_hour);
-    const struct nw_found *cheapest = &result->items[result->cheapest];
+    struct page page = {.one_node_count = true, .result = result};
     struct nw_table *table;
 
-    print_head(stream, model, result);
+    for (size_t i = 1; i < result->count; i++)
+        if (result->items[i].step.node_count != result->items[0].step.node_count)
+            page.one_node_count = false;
+    print_head(stream, model, result, &page);
     fprintf(stream, "\nFastest, the first of each kind\n");
-    NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
+    NW_TRY(open_table(&page, &table));
     for (size_t i = 0, shown = 0; i < result->count && shown < most; i++) {
         if (!result->items[i].is_first)
             continue;
-        add_row(table, &result->items[i], i + 1);
+        add_row(table, &page, i + 1);
         shown++;
     }
     NW_TRY(nw_table_print(table, stream));
     fprintf(stream, "\nFastest of each strategy\n");
-    NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
+    NW_TRY(open_table(&page, &table));
     for (size_t i = 0; i < result->count; i++)
         if (result->items[i].leads_strategy)
-            add_row(table, &result->items[i], i + 1);
+            add_row(table, &page, i + 1);
     NW_TRY(nw_table_print(table, stream));
     fprintf(stream, "\nCheapest\n");
-    NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
-    add_row(table, cheapest, result->cheapest + 1);
+    NW_TRY(open_table(&page, &table));
+    add_row(table, &page, result->cheapest + 1);
     NW_TRY(nw_table_print(table, stream));
-    nw_print_wrapped(
-        stream, "\n", "",
-        priced ? "Batch: micro-batch x micro-batches of a step. Cost: per 10^9 tokens, in the "
-                 "currency of the price. Alike: further plans of the same strategy and degrees, "
-                 "with other batches, recomputation, stages, shards."
-               : "Batch: micro-batch x micro-batches of a step. Cost: node hours per 10^9 tokens; "
-                 "give --price-per-node-hour for money. Alike: further plans of the same strategy "
-                 "and degrees, with other batches, recomputation, stages, shards.");
+    print_frameworks(stream, &page);
+    nw_print_wrapped(stream, "", "",
+                     "Batch: micro-batch x micro-batches of a step. Offload: of the optimizer's "
+                     "states to the CPU; all: of the weights too.");
+    nw_print_wrapped(stream, "", "",
+                     priced ? "Cost: per 10^9 tokens, in the currency of the price. Further plans "
+                              "of the same strategy and degrees are left out (--json)."
+                            : "Cost: node hours per 10^9 tokens; give --price-per-node-hour for "
+                              "money. Further plans of the same strategy and degrees are left out "
+                              "(--json).");
     nw_print_wrapped(stream, "", "",
                      "Steps are predictions: `nodeworth predict` shows the range and what it rests "
                      "on; --emit DIR writes the fastest down for the tools that run it.");
