@@ -50,6 +50,7 @@ struct nw_record {
     int peer_a, peer_b; /* pairs, p2p: ranks (p2p: a writes to b); h2d, d2h, d2d, gemm: peer_a is
                            the rank whose GPU it is; else -1 */
     char host_a[64], host_b[64];
+    uint64_t m, n, k;     /* gemm: of the product; else 0 */
     uint64_t piece_bytes; /* > 0: the size was moved in pieces of this many bytes (the remedy for a
                              falling curve) */
 

@@ -74,9 +74,12 @@ static nw_rc decide_on(const struct nw_model_args *args, const struct nw_results
                        struct nw_topo *const *topos, int *exit_code_out)
 {
     struct job job = {.claims = {.count = 0}};
+    struct nw_model_request request = args->request;
     nw_rc rc;
 
-    NW_TRY(nw_model_open(&args->request, results, &job.model));
+    request.topos = topos;
+    request.topo_count = args->topo_files.count;
+    NW_TRY(nw_model_open(&request, results, &job.model));
     for (size_t i = 0; i < args->topo_files.count; i++)
         nw_storage_of_topo(topos[i], &job.model.terms.storage);
     rc = nw_decide(&job.model, &job.decision);
@@ -153,8 +156,8 @@ int nw_cmd_decide(int argc, char **argv)
     struct nw_model_args args;
     struct nw_results results;
     int exit_code = 0;
-    nw_rc rc =
-        nw_model_args_parse(argc, argv, doc, NW_ARGS_PRICES | NW_ARGS_DECIDE, &args, &results);
+    nw_rc rc = nw_model_args_parse(argc, argv, doc, NW_ARGS_PRICES | NW_ARGS_DECIDE | NW_ARGS_TOPO,
+                                   &args, &results);
 
     if (rc != NW_OK)
         return nw_cli_fail(rc);

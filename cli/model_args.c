@@ -62,12 +62,17 @@ static const struct nw_option decide_rows[] = {
      .offset = offsetof(struct nw_model_args, candidates),
      .help = "one of several machines to choose from: its results (or logs), its quote (.ini), "
              "topologies of its nodes; give it once for each"},
+};
+static const struct nw_option topo_rows[] = {
     {.name = "topo",
      .argument = "FILE",
      .type = NW_OPTION_LIST,
      .offset = offsetof(struct nw_model_args, topo_files),
-     .help = "a node's topology with its measured disk (nodeworth check --disk PATH --save DIR)"},
+     .help = "a node's topology (nodeworth topo --save, or a file that it reads): links and NICs "
+             "where nothing was measured; with its measured disk where it was saved by nodeworth "
+             "check --disk PATH --save DIR"},
 };
+#define TOPO_COUNT   (sizeof topo_rows / sizeof topo_rows[0])
 #define DECIDE_COUNT (sizeof decide_rows / sizeof decide_rows[0])
 static const struct nw_option search_rows[] = {
     {.name = "max-nodes",
@@ -127,7 +132,7 @@ nw_rc nw_model_args_parse(int argc, char **argv, const char *doc, unsigned takes
 {
     const size_t offset = offsetof(struct nw_model_args, request);
     struct nw_option *rows =
-        calloc(OWN_COUNT + BATCH_COUNT + EMIT_COUNT + SEARCH_COUNT + DECIDE_COUNT +
+        calloc(OWN_COUNT + BATCH_COUNT + EMIT_COUNT + SEARCH_COUNT + DECIDE_COUNT + TOPO_COUNT +
                    nw_model_option_count + nw_price_option_count,
                sizeof *rows);
     struct nw_results results = {0};
@@ -143,6 +148,8 @@ nw_rc nw_model_args_parse(int argc, char **argv, const char *doc, unsigned takes
         count += nw_cli_embed(rows + count, emit_rows, EMIT_COUNT, 0, true);
     if ((takes & NW_ARGS_DECIDE) != 0)
         count += nw_cli_embed(rows + count, decide_rows, DECIDE_COUNT, 0, true);
+    if ((takes & NW_ARGS_TOPO) != 0)
+        count += nw_cli_embed(rows + count, topo_rows, TOPO_COUNT, 0, true);
     if ((takes & NW_ARGS_SEARCH) != 0)
         count += nw_cli_embed(rows + count, search_rows, SEARCH_COUNT, 0, true);
     count += nw_cli_embed(rows + count, nw_model_options, nw_model_option_count, offset, true);

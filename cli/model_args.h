@@ -11,7 +11,8 @@ enum {
     NW_ARGS_BATCH = 2,   /* --batch */
     NW_ARGS_SEARCH = 8,  /* --max-nodes, --top */
     NW_ARGS_EMIT = 4,    /* --as, --out, --script, --image */
-    NW_ARGS_DECIDE = 16, /* --candidate, --topo */
+    NW_ARGS_DECIDE = 16, /* --candidate */
+    NW_ARGS_TOPO = 32,   /* --topo; the command reads the files */
 };
 
 struct nw_model_args {

@@ -20,11 +20,11 @@ static nw_rc open_candidate(const struct nw_model_request *common,
         nw_model_request_take_quote(&request, input->quote);
         nw_model_request_take_quoted_machine(&request, input->quote, input->results);
     }
+    request.topos = input->topos;
+    request.topo_count = input->topo_count;
     NW_TRY(nw_model_open(&request, input->results, &candidate->model));
-    for (size_t i = 0; i < input->topo_count; i++) {
+    for (size_t i = 0; i < input->topo_count; i++)
         nw_storage_of_topo(input->topos[i], &candidate->model.terms.storage);
-        nw_fabric_take_topo(&candidate->model.platform.fabric, input->topos[i]);
-    }
     return nw_decide(&candidate->model, &candidate->decision);
 }
 

@@ -32,6 +32,7 @@ void nw_assumptions_reset(struct nw_assumptions *assumptions)
 {
     for (size_t i = 0; i < NW_CONSTANT_COUNT; i++)
         assumptions->value[i] = nw_constants[i].value;
+    assumptions->measured = assumptions->stated = 0;
 }
 
 /* Rates are multiplied by shares and divided into work: 0 has no meaning there. */
@@ -61,6 +62,7 @@ nw_rc nw_assumptions_set(struct nw_assumptions *assumptions, const char *text)
                 return nw_fail(NW_EUSAGE, "%s=0: nothing would ever end; accepted: above 0",
                                names[i]);
             assumptions->value[i] = value;
+            assumptions->stated |= (nw_assumed)1 << i;
             return NW_OK;
         }
     }

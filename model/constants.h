@@ -121,6 +121,8 @@ extern const struct nw_constant_row nw_constants[NW_CONSTANT_COUNT];
 /* The values in use: the table's, with what the user or a fit put in their place. */
 struct nw_assumptions {
     double value[NW_CONSTANT_COUNT];
+    uint64_t measured; /* bit i: not assumed, the results say so */
+    uint64_t stated;   /* bit i: the user says so */
 };
 void nw_assumptions_reset(struct nw_assumptions *assumptions);
 /* "KEY=VALUE", a key of the table in any case; NW_EUSAGE names the keys. */

@@ -171,37 +171,63 @@ double nw_shape_share(const struct nw_platform *platform, const struct nw_produc
 
 /* ---- measured points ----------------------------------------------------------------------- */
 
+static struct nw_product shape_of(const struct nw_gemm_point *point)
+{
+    return (struct nw_product){
+        .batch = point->batch > 0 ? point->batch : 1, .m = point->m, .n = point->n, .k = point->k};
+}
+
+void nw_gemm_prepare(struct nw_platform *platform)
+{
+    const double sustained = nw_sustained_flops(platform, platform->units);
+
+    for (size_t i = 0; i < platform->measured.product_count; i++) {
+        struct nw_gemm_point *point = &platform->measured.products[i];
+        const struct nw_product shape = shape_of(point);
+
+        point->log_rows = log(shape.m * shape.batch);
+        point->log_n = log(shape.n);
+        point->log_k = log(shape.k);
+        point->log_ratio = log(point->flops_per_s / (sustained * nw_shape_share(platform, &shape)));
+    }
+}
+
 /* Measured over the law's, from the measured shapes, weighted by the inverse square of their
  * distance in log m, n, k: at a measured shape the measurement, far away their mean. */
-static double measured_ratio(const struct nw_platform *platform, nw_units_kind units,
-                             const struct nw_product *product, double law_flops)
+static double measured_ratio(const struct nw_platform *platform, const struct nw_product *product)
 {
+    const struct nw_measured *measured = &platform->measured;
+    const double rows = log(product->m * product->batch), n = log(product->n), k = log(product->k);
     double weights = 0, sum = 0;
 
-    (void)law_flops;
-    if (platform->gemm_point_count == 0 || units != platform->units)
-        return 1;
-    const double sustained = nw_sustained_flops(platform, units);
+    for (size_t i = 0; i < measured->product_count; i++) {
+        const struct nw_gemm_point *point = &measured->products[i];
+        const double at[3] = {point->log_rows - rows, point->log_n - n, point->log_k - k};
+        const double weight = 1 / (at[0] * at[0] + at[1] * at[1] + at[2] * at[2] + 1e-6);
 
-    for (size_t i = 0; i < platform->gemm_point_count; i++) {
-        const struct nw_gemm_point *point = &platform->gemm_points[i];
-        const struct nw_product shape = {.batch = point->batch > 0 ? point->batch : 1,
-                                         .m = point->m,
-                                         .n = point->n,
-                                         .k = point->k};
-        const double at[3] = {log(shape.m * shape.batch / (product->m * product->batch)),
-                              log(shape.n / product->n), log(shape.k / product->k)};
-        const double distance = at[0] * at[0] + at[1] * at[1] + at[2] * at[2];
-        const double law = sustained * nw_shape_share(platform, &shape);
-
-        if (!(point->flops_per_s > 0) || !(law > 0))
+        if (!isfinite(point->log_ratio))
             continue;
-        const double weight = 1 / (distance + 1e-6);
-
         weights += weight;
-        sum += weight * log(point->flops_per_s / law);
+        sum += weight * point->log_ratio;
     }
     return weights > 0 ? exp(sum / weights) : 1;
+}
+
+/* By the law, or by what was measured of these units; then never faster than the fastest product
+ * that was (by the peak where only single shapes are known): a small product says little of large
+ * ones. */
+static double product_flops(const struct nw_platform *platform, nw_units_kind units,
+                            const struct nw_product *product)
+{
+    const double sustained = nw_sustained_flops(platform, units);
+    const double law = sustained * nw_shape_share(platform, product);
+
+    if (platform->measured.product_count == 0 || units != platform->units)
+        return law;
+    const double most = platform->rate.source == NW_RATE_GEMM ? sustained : platform->peak_flops;
+    const double rate = law * measured_ratio(platform, product);
+
+    return most > 0 ? fmin(rate, most) : rate;
 }
 
 double nw_product_ns(const struct nw_platform *platform, nw_units_kind units,
@@ -211,8 +237,7 @@ double nw_product_ns(const struct nw_platform *platform, nw_units_kind units,
 
     if (!(flops > 0))
         return 0;
-    const double law = nw_sustained_flops(platform, units) * nw_shape_share(platform, product);
-    const double rate = law * measured_ratio(platform, units, product, law);
+    const double rate = product_flops(platform, units, product);
     const double bytes =
         product->batch * ((product->m + product->n) * product->k * product->in_bytes +
                           product->m * product->n * product->out_bytes);

@@ -29,6 +29,8 @@ double nw_instruction_flops(const struct nw_platform *platform, nw_units_kind un
                             double instruction_share);
 /* Share of it that a product reaches by its shape alone: whole tiles on all SMs, depth. 0 … 1. */
 double nw_shape_share(const struct nw_platform *platform, const struct nw_product *product);
+/* Once the platform's rate is known and whenever its measured products change. */
+void nw_gemm_prepare(struct nw_platform *platform);
 /* NAN where the rate is unknown. */
 double nw_product_ns(const struct nw_platform *platform, nw_units_kind units,
                      const struct nw_product *product);

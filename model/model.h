@@ -24,6 +24,7 @@
 #include "model/constants.h"
 #include "model/curve.h"
 #include "model/layout.h"
+#include "model/measured.h"
 #include "model/memory.h"
 #include "model/profile.h"
 #include "topo/gpu.h"
@@ -49,20 +50,13 @@ struct nw_rate {
     double base_flops_per_s;    /* what it was taken of */
 };
 
-/* Matrix products as measured: one point a shape. */
-struct nw_gemm_point {
-    double batch, m, n, k;
-    double flops_per_s;
-};
-
 struct nw_platform {
     const struct nw_gpu *gpu; /* NULL: not in the catalogue */
     uint64_t memory_bytes;    /* per GPU; 0: unknown */
     double hbm_bytes_per_s;   /* NAN: unknown, the optimizer's time is left out */
     struct nw_rate rate;
     struct nw_assumptions assumptions;
-    const struct nw_gemm_point *gemm_points; /* borrowed; NULL: none measured */
-    size_t gemm_point_count;
+    struct nw_measured measured;       /* what stands in the place of a data sheet's figure */
     nw_units_kind units;               /* of the job's products */
     double peak_flops;                 /* dense, of these units; NAN unknown */
     double step_time_factor;           /* measured step over the predicted one (anchor); 1 */

@@ -45,8 +45,9 @@ static nw_rc take_node_count(void *target, const char *word, const char *option)
 
 /* ---- what the curves say ------------------------------------------------------------------- */
 
-/* GPUs of a node as measured: of the largest group over hosts, else of the largest group. */
-static int measured_gpus_per_node(const struct nw_curves *curves)
+/* GPUs of a node as measured: of the largest group over hosts, else of the largest group; else as
+ * the topology has it. */
+static int measured_gpus_per_node(const struct nw_curves *curves, int by_topology)
 {
     int over_hosts = 0, inside = 0;
 
@@ -59,7 +60,9 @@ static int measured_gpus_per_node(const struct nw_curves *curves)
         if (curve->host_count == 1 && per_node > inside)
             inside = per_node;
     }
-    return over_hosts > 0 ? over_hosts : inside > 0 ? inside : GPUS_PER_NODE;
+    if (over_hosts > 0 || inside > 0)
+        return over_hosts > 0 ? over_hosts : inside;
+    return by_topology > 0 ? by_topology : GPUS_PER_NODE;
 }
 
 /* Exactly so many GPUs, on the nodes asked for or on as few as hold them. */
@@ -142,8 +145,10 @@ static nw_rc fill(const struct nw_model_request *request, const struct nw_result
     struct nw_fabric *fabric = &model->platform.fabric;
 
     fabric->lane = request->lane;
-    fabric->gpus_per_node = request->gpus_per_node > 0 ? request->gpus_per_node
-                                                       : measured_gpus_per_node(&model->curves);
+    fabric->gpus_per_node =
+        request->gpus_per_node > 0
+            ? request->gpus_per_node
+            : measured_gpus_per_node(&model->curves, model->platform.measured.topology_gpu_count);
     NW_TRY(choose_nodes(request, model));
     NW_TRY(nw_request_check_layouts(request, model));
     NW_TRY(nw_request_accumulate(model));

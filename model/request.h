@@ -49,6 +49,8 @@ struct nw_model_request {
     double nic_gbit_per_s;                 /* line rate of a node's NICs together */
     int nic_count;
     struct nw_option_list assume; /* "KEY=VALUE" */
+    struct nw_topo *const *topos; /* borrowed: of its nodes, as read; no option row */
+    size_t topo_count;
     /* what the user's own step took */
     double measured_step_ns, measured_tokens_per_s;
     const char *measured_log;

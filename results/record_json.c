@@ -44,6 +44,9 @@ static const struct nw_line_field identity_rows[] = {
     TEXT("host_a", host_a, false),
     TEXT("host_b", host_b, false),
     NUMBER("piece_bytes", NW_FIELD_U64, piece_bytes, 1),
+    NUMBER("m", NW_FIELD_U64, m, 1),
+    NUMBER("n", NW_FIELD_U64, n, 1),
+    NUMBER("k", NW_FIELD_U64, k, 1),
 };
 
 static const struct nw_line_field result_rows[] = {

@@ -90,8 +90,9 @@ Test(model_gemm, measured_points_come_before_the_law)
         {.batch = 1, .m = 16384, .n = 16384, .k = 16384, .flops_per_s = 250e12},
     };
 
-    platform.gemm_points = points;
-    platform.gemm_point_count = 2;
+    memcpy(platform.measured.products, points, sizeof points);
+    platform.measured.product_count = 2;
+    nw_gemm_prepare(&platform);
     cr_expect_float_eq(nw_gemm_efficiency(&platform, 1, 4096, 4096, 4096), 100 / 312.0, 1e-3);
     cr_expect_float_eq(nw_gemm_efficiency(&platform, 1, 16384, 16384, 16384), 250 / 312.0, 1e-3);
     cr_expect(nw_gemm_efficiency(&platform, 1, 4096, 4096, 5120) < law * 0.6);
