@@ -98,30 +98,44 @@ static struct nw_space_wishes wishes_of(const struct nw_model_args *args)
     };
 }
 
-/* The command line without what belongs to the search alone: what a plan's options go behind. */
+static bool is_named(const char *argument, const char *name)
+{
+    const size_t length = strcspn(argument, "=");
+
+    return strncmp(argument, "--", 2) == 0 && strlen(name) == length - 2 &&
+           strncmp(argument + 2, name, length - 2) == 0;
+}
+
+/* How many words of the command line `predict` does not take: the search's own options, prices. */
+static int words_left_out(const char *argument)
+{
+    static const char *const own[] = {"max-nodes", "top", "emit", "script", "image"};
+    const int both = strchr(argument, '=') == NULL ? 2 : 1;
+
+    if (is_named(argument, "json"))
+        return 1;
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (is_named(argument, own[i]))
+            return both;
+    for (size_t i = 0; i < nw_price_option_count; i++)
+        if (nw_price_options[i].name != NULL && is_named(argument, nw_price_options[i].name))
+            return nw_price_options[i].type == NW_OPTION_FLAG ? 1 : both;
+    return 0;
+}
+
 static void print_command(FILE *stream, int argc, char **argv, const struct nw_found *found)
 {
-    static const char *const own[] = {"--max-nodes", "--top", "--emit", "--script", "--image"};
     char options[NW_FOUND_OPTIONS_MAX];
 
     nw_found_options(found, options);
     fprintf(stream, "\nThe fastest in full:\n\n  nodeworth predict");
     for (int i = 1; i < argc; i++) {
-        bool left_out = strcmp(argv[i], "--json") == 0;
+        const int left_out = words_left_out(argv[i]);
 
-        for (size_t k = 0; k < sizeof own / sizeof own[0]; k++) {
-            const size_t length = strlen(own[k]);
-
-            if (strncmp(argv[i], own[k], length) != 0)
-                continue;
-            if (argv[i][length] == '\0' || argv[i][length] == '=')
-                left_out = true;
-            if (argv[i][length] == '\0')
-                i++;
-            break;
-        }
-        if (left_out)
+        if (left_out > 0) {
+            i += left_out - 1;
             continue;
+        }
         fputc(' ', stream);
         nw_emit_quote(stream, argv[i]);
     }

@@ -99,8 +99,12 @@ static bool does_fit(struct nw_search_state *state, const struct nw_candidate *c
         return true;
     nw_memory_of(&state->job, &candidate->layout, candidate->micro_batch, (uint64_t)m,
                  &state->platform.assumptions, &memory, &assumed);
+    const double host =
+        memory.host_bytes * candidate->layout.rank_count / candidate->layout.node_count;
+
     if (memory.total_bytes <= card)
-        return true;
+        return state->platform.host_memory_bytes == 0 ||
+               host <= (double)state->platform.host_memory_bytes;
     if (!(memory.total_bytes >= state->nearest_bytes)) {
         state->nearest_bytes = memory.total_bytes;
         state->nearest = candidate->layout;
