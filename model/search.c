@@ -215,15 +215,6 @@ static nw_rc look_at_way(struct search *search, const struct nw_layout *layout, 
     return NW_OK;
 }
 
-/* Ranks that share one copy: all, or fewer (hybrids). 0: as the strategy has it. */
-static bool takes_shards(const struct nw_layout *layout, int shards)
-{
-    const int reduce = nw_layout_reduce_count(layout);
-
-    return shards == 0 || (layout->strategy->optimizer_sharded && !layout->strategy->hybrid &&
-                           shards < reduce && reduce % shards == 0);
-}
-
 static nw_rc look_at_nodes(struct search *search, struct nw_layout layout, int node_count)
 {
     struct nw_search_state *state = &search->state;
@@ -243,7 +234,7 @@ static nw_rc look_at_nodes(struct search *search, struct nw_layout layout, int n
         layout.strategy = space->ways[w].strategy;
         for (int s = 0; s < space->shard_count; s++) {
             layout.parallel.shard_count = space->shards[s];
-            if (space->shard_count == 1 || takes_shards(&layout, space->shards[s]))
+            if (nw_space_takes_shards(space, &layout))
                 NW_TRY(look_at_way(search, &layout, &state->bests[2 + w]));
         }
     }

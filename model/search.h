@@ -45,6 +45,10 @@ struct nw_space { /* every combination that nw_layout_check lets pass */
 nw_rc nw_space_make(const struct nw_model *model, const struct nw_space_wishes *wishes,
                     struct nw_space *space_out);
 
+/* Is the layout's strategy looked at with its shard_count? Not twice the same: a hybrid whose
+ * shards are all ranks is the plain strategy, a plain one with a node's shards the hybrid. */
+bool nw_space_takes_shards(const struct nw_space *space, const struct nw_layout *layout);
+
 struct nw_found {
     struct nw_job job; /* with its micro-batch, recomputation and offload */
     double quick_ns;   /* closed form */
@@ -57,8 +61,8 @@ struct nw_found {
 struct nw_search_result {   /* owns its items */
     struct nw_found *items; /* fastest first, all fit; complete as far as asked for */
     size_t count;
-    size_t cheapest; /* index */
-    uint64_t seen;   /* configurations whose step the closed form computed */
+    size_t cheapest;         /* index */
+    uint64_t seen;           /* configurations whose step the closed form computed */
     double quick_s, exact_s; /* that passed */
     double quick_cpu_s;      /* of this process, in the closed form */
 };

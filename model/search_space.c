@@ -122,6 +122,41 @@ static void add_shards(const struct nw_model *model, int most_ranks, struct nw_s
         add(space->shards, &space->shard_count, shards);
 }
 
+/* The same strategy, hybrid or not, in the same framework. */
+static const struct nw_strategy *twin_of(const struct nw_space *space,
+                                         const struct nw_layout *layout)
+{
+    const struct nw_strategy *own = layout->strategy;
+
+    for (int w = 0; w < space->way_count; w++) {
+        const struct nw_strategy *other = space->ways[w].strategy;
+
+        if (space->ways[w].profile == layout->profile && other->hybrid != own->hybrid &&
+            other->gathers == own->gathers && other->weights_sharded == own->weights_sharded &&
+            other->reduces_units == own->reduces_units && other->quantised == own->quantised)
+            return other;
+    }
+    return NULL;
+}
+
+bool nw_space_takes_shards(const struct nw_space *space, const struct nw_layout *layout)
+{
+    const int reduce = nw_layout_reduce_count(layout), asked = layout->parallel.shard_count;
+    const struct nw_strategy *twin = twin_of(space, layout);
+    struct nw_layout hybrid = *layout;
+
+    if (space->shard_count == 1 && asked > 0) /* as asked for */
+        return true;
+    if (asked == 0)
+        return !layout->strategy->hybrid || twin == NULL || nw_layout_shard_count(layout) < reduce;
+    if (!layout->strategy->optimizer_sharded || layout->strategy->hybrid || asked >= reduce ||
+        reduce % asked != 0)
+        return false;
+    hybrid.strategy = twin;
+    hybrid.parallel.shard_count = 0;
+    return twin == NULL || nw_layout_shard_count(&hybrid) != asked;
+}
+
 static void add_way(struct nw_space *space, const struct nw_strategy *strategy,
                     const struct nw_profile *profile)
 {

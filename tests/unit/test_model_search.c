@@ -47,13 +47,9 @@ static void try_layout(const struct nw_model *model, const struct nw_platform *p
     struct nw_job job = nw_model_job(model, &layout);
 
     for (int s = 0; s < space->shard_count; s++) {
-        const int reduce = nw_layout_reduce_count(&layout), shards = space->shards[s];
-
-        if (shards > 0 && space->shard_count > 1 &&
-            (layout.strategy->hybrid || !layout.strategy->optimizer_sharded || shards >= reduce ||
-             reduce % shards != 0))
+        layout.parallel.shard_count = space->shards[s];
+        if (!nw_space_takes_shards(space, &layout))
             continue;
-        layout.parallel.shard_count = shards;
         for (int o = 0; o < space->offload_count; o++) {
             job.offload = space->offloads[o];
             if (nw_layout_check(&layout, &job) != NW_OK ||
