@@ -8,8 +8,9 @@ static const char doc[] =
     "torchrun, Slurm, Kubernetes.\v"
     "The plan is the fastest of --strategy that fits on --nodes; buckets are as large as the "
     "measured latency asks for. With one --as and no --out it is printed. Example:\n\n"
-    "  nodeworth emit --model llama-3-8b --gpu h100-sxm --nodes 2 --strategy zero3 --nic-gbps 3200 "
-    "--as deepspeed,slurm --out plan";
+    "  nodeworth emit --model llama-3-8b --gpu h100-sxm --nodes 2 --strategy zero3 --recompute "
+    "full "
+    "--nic-gbps 3200 --as deepspeed,slurm --out plan";
 
 /* The fastest that fits; of one that must be, the first. */
 static nw_rc choose(const struct nw_steps *steps, const struct nw_step **step_out)

@@ -2,6 +2,7 @@
 #include "model/presets.h"
 
 #include <stdio.h>
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -47,12 +48,30 @@ static bool is_hub_name(const char *source, const char *name)
     return strcasecmp(owner, name) == 0 || (model != NULL && strcasecmp(model + 1, name) == 0);
 }
 
+/* "llama2-7b", "gpt-3-175b" and "Llama_2_7B" are names that people write. */
+static bool is_spelled_alike(const char *a, const char *b)
+{
+    static const char signs[] = "-_ ";
+
+    for (;; a++, b++) {
+        a += strspn(a, signs);
+        b += strspn(b, signs);
+        if (tolower((unsigned char)*a) != tolower((unsigned char)*b))
+            return false;
+        if (*a == '\0')
+            return true;
+    }
+}
+
 static const struct nw_preset *preset_named(const char *name)
 {
     const struct nw_preset *preset;
 
     for (size_t i = 0; (preset = nw_preset_at(i)) != NULL; i++)
         if (strcasecmp(preset->net.name, name) == 0)
+            return preset;
+    for (size_t i = 0; (preset = nw_preset_at(i)) != NULL; i++)
+        if (is_spelled_alike(preset->net.name, name))
             return preset;
     for (size_t i = 0; (preset = nw_preset_at(i)) != NULL; i++)
         if (is_hub_name(preset->source, name))

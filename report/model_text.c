@@ -158,8 +158,87 @@ static void print_rate(FILE *stream, const struct nw_platform *platform)
             : rate->measured                  ? "measured, the slowest GPU"
                                               : "given",
             rate->simulated ? ", SIMULATED" : "");
-    if (roofline)
+    if (roofline && !platform->measured.memory.known)
         fprintf(stream, ", memory %s GB/s", nw_format_gb_per_s(memory, platform->hbm_bytes_per_s));
+    fputc('\n', stream);
+}
+
+/* "3049 [3040, 3061] GB/s". */
+static const char *rate_text(char text[96], const struct nw_figure *figure)
+{
+    char value[32], low[32], high[32];
+
+    snprintf(text, 96, "%s [%s, %s] GB/s", nw_format_gb_per_s(value, figure->value),
+             nw_format_gb_per_s(low, figure->low), nw_format_gb_per_s(high, figure->high));
+    return text;
+}
+
+static void print_products(FILE *stream, const struct nw_platform *platform)
+{
+    const struct nw_measured *measured = &platform->measured;
+    char low[32], high[32], clock[32], power[32];
+
+    if (!platform->rate.measured)
+        return;
+    fprintf(stream, "measured: %zu shape%s of matrix products, the fastest [%s, %s] TFLOP/s",
+            measured->product_count, measured->product_count == 1 ? "" : "s",
+            nw_format_sig(low, platform->rate.base_low / 1e12, 3),
+            nw_format_sig(high, platform->rate.base_high / 1e12, 3));
+    if (isfinite(measured->sm_clock_hz))
+        fprintf(stream, " at %s MHz", nw_format_sig(clock, measured->sm_clock_hz / 1e6, 4));
+    if (isfinite(measured->power_w))
+        fprintf(stream, "%s %s W", isfinite(measured->sm_clock_hz) ? "," : " at",
+                nw_format_sig(power, measured->power_w, 3));
+    fprintf(stream, "%s\n", measured->products_simulated ? ", SIMULATED" : "");
+}
+
+/* What stands in the place of a datasheet's figure or an assumed constant. */
+static void print_measured(FILE *stream, const struct nw_platform *platform)
+{
+    const struct nw_measured *measured = &platform->measured;
+    const struct {
+        const char *what;
+        const struct nw_figure *figure;
+    } rates[] = {{"memory", &measured->memory},
+                 {"host to GPU", &measured->to_device},
+                 {"GPU to host", &measured->to_host}};
+    const struct nw_figure *loss = &measured->overlap_loss;
+    char text[96];
+
+    print_products(stream, platform);
+    for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++)
+        if (rates[i].figure->known)
+            fprintf(stream, "measured: %s %s, the slowest of %d GPU%s%s\n", rates[i].what,
+                    rate_text(text, rates[i].figure), rates[i].figure->gpu_count,
+                    rates[i].figure->gpu_count == 1 ? "" : "s",
+                    rates[i].figure->simulated ? ", SIMULATED" : "");
+    if (loss->known)
+        fprintf(stream,
+                "measured: %.0f %% [%.0f, %.0f] of communication behind products shows all the "
+                "same%s\n",
+                100 * loss->value, 100 * loss->low, 100 * loss->high,
+                loss->simulated ? ", SIMULATED" : "");
+}
+
+/* Ceilings of a machine that was read; what was measured goes before them. */
+static void print_topology(FILE *stream, const struct nw_platform *platform)
+{
+    const struct nw_measured *measured = &platform->measured;
+    const struct nw_fabric *fabric = &platform->fabric;
+    char rate[32];
+
+    if (!measured->links_by_topology && !measured->nics_by_topology)
+        return;
+    fprintf(stream, "by topology%s%s, where not measured:",
+            measured->topology_host[0] != '\0' ? " of " : "", measured->topology_host);
+    if (measured->links_by_topology)
+        fprintf(stream, " %s of %s GB/s one way%s", fabric->link_is_pcie ? "PCIe" : "NVLinks",
+                nw_format_gb_per_s(rate, fabric->link_bytes_per_s),
+                measured->nics_by_topology ? "," : "");
+    if (measured->nics_by_topology)
+        fprintf(stream, " %d NIC%s of %s GB/s together", fabric->nic_count,
+                fabric->nic_count == 1 ? "" : "s",
+                nw_format_gb_per_s(rate, fabric->wire_bytes_per_s));
     fputc('\n', stream);
 }
 
@@ -171,10 +250,16 @@ void nw_report_training(FILE *stream, const struct nw_job *job)
             job->recompute == NW_RECOMPUTE_FULL        ? ", full recomputation"
             : job->recompute == NW_RECOMPUTE_SELECTIVE ? ", attention recomputed"
                                                        : "");
-    fprintf(stream,
-            "step: %" PRIu64 " sequences of %" PRIu64 " tokens, at most %" PRIu64
-            " per data-parallel rank at a time\n",
-            job->global_batch, job->sequence, job->micro_batch);
+    if (job->net.stated_parameters > 0 && job->sequence == 1)
+        fprintf(stream,
+                "step: %" PRIu64 " samples, each counted as a token, at most %" PRIu64
+                " per data-parallel rank at a time\n",
+                job->global_batch, job->micro_batch);
+    else
+        fprintf(stream,
+                "step: %" PRIu64 " sequences of %" PRIu64 " token%s, at most %" PRIu64
+                " per data-parallel rank at a time\n",
+                job->global_batch, job->sequence, job->sequence == 1 ? "" : "s", job->micro_batch);
 }
 
 static bool has_several_lanes(const struct nw_curves *curves)
@@ -247,6 +332,8 @@ nw_rc nw_report_job(FILE *stream, const struct nw_model *model)
         fprintf(stream, ", %s each", nw_format_bytes(text, platform->memory_bytes));
     fputc('\n', stream);
     print_rate(stream, platform);
+    print_measured(stream, platform);
+    print_topology(stream, platform);
     if (has_several_lanes(&model->curves))
         fprintf(stream, "communication as measured over lane %s\n",
                 fabric->lane != NULL ? fabric->lane : nw_curves_lane(&model->curves));

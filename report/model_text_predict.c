@@ -214,8 +214,12 @@ nw_rc nw_report_predict(FILE *stream, const struct nw_model *model, const struct
     }
     print_left_out(stream, steps);
     if (!optimizer_known)
-        fprintf(stream, "\nThe optimizer's own time is left out: memory bandwidth unknown "
-                        "(--hbm or --gpu).\n");
+        fprintf(stream, "\nThe optimizer's own time is left out: %s.\n",
+                model->job.offload.optimizer == NW_OFFLOAD_NVME
+                    ? "the rate of the NVMe disks is unknown (--nvme-gbps)"
+                : model->job.offload.optimizer == NW_OFFLOAD_CPU
+                    ? "the rate between GPU and host is unknown (--host-gbps or --gpu)"
+                    : "memory bandwidth unknown (--hbm or --gpu)");
     print_defaults(stream, &model->defaults);
     return nw_report_notes(stream, how, assumed, &model->platform.assumptions);
 }

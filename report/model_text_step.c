@@ -12,6 +12,7 @@
 
 #define BAR_WIDTH    60
 #define LEVERS_SHOWN 3
+#define NAMED_SHARE  0.005 /* of the step: smaller parts are not told */
 
 /* ---- the bar ------------------------------------------------------------------------------- */
 
@@ -26,6 +27,8 @@ static void print_bar(FILE *stream, const struct nw_breakdown *breakdown, double
 
     for (size_t i = 0; i < breakdown->count; i++) {
         sum += breakdown->items[i].ns;
+        if (breakdown->items[i].ns < NAMED_SHARE * whole_ns)
+            continue; /* its columns go to the next one that the list names */
         for (; drawn < (int)lround(BAR_WIDTH * sum / whole_ns) && drawn < BAR_WIDTH; drawn++)
             fputs(fills[i % FILL_COUNT], stream);
     }
@@ -54,7 +57,8 @@ nw_rc nw_report_breakdown(FILE *stream, const struct nw_step *step)
             snprintf(list + length, sizeof list - length, "%s%s %s %s", length > 0 ? ", " : "",
                      fills[i % FILL_COUNT], part->title, share(percent, part->ns / step->step_ns));
 
-        if (part->ns < 0.005 * step->step_ns || added < 0 || (size_t)added >= sizeof list - length)
+        if (part->ns < NAMED_SHARE * step->step_ns || added < 0 ||
+            (size_t)added >= sizeof list - length)
             list[length] = '\0'; /* too small to tell */
         else
             length += (size_t)added;
@@ -101,12 +105,12 @@ static void print_change(FILE *stream, const struct nw_fit_item *item, const cha
     char text[384], gib[32], ratio[32] = "";
 
     if (isfinite(item->time_ratio))
-        snprintf(ratio, sizeof ratio, ", %.2f× the time", item->time_ratio);
+        snprintf(ratio, sizeof ratio,
+                 item->change->more_gpus ? ", %.2f× the GPU time" : ", %.2f× the time",
+                 item->time_ratio);
     snprintf(text, sizeof text, "%s: %s GiB%s%s", item->text,
              nw_format_sig(gib, item->memory_bytes / (1024.0 * 1024 * 1024), 3), ratio,
-             item->change->other_training   ? "; another training"
-             : item->change->other_numerics ? "; other rounding"
-                                            : "");
+             item->change->other_numerics ? "; other rounding" : "");
     nw_print_wrapped(stream, lead, "        ", text);
 }
 

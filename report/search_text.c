@@ -140,21 +140,27 @@ static void print_frameworks(FILE *stream, const struct page *page)
 static void print_head(FILE *stream, const struct nw_model *model,
                        const struct nw_search_result *result, const struct page *page)
 {
-    char seen[32], parameters[32], text[400], on[64] = "";
+    char seen[32], parameters[32], text[480], batch[96], on[64] = "";
     const struct nw_step *first = result->count > 0 ? &result->items[0].step : NULL;
 
+    if (model->job.net.stated_parameters > 0 && model->job.sequence == 1)
+        snprintf(batch, sizeof batch, "%llu samples, each counted as a token,",
+                 (unsigned long long)model->job.global_batch);
+    else
+        snprintf(batch, sizeof batch, "%llu sequences of %llu tokens",
+                 (unsigned long long)model->job.global_batch,
+                 (unsigned long long)model->job.sequence);
     if (first != NULL && page->one_node_count)
         snprintf(on, sizeof on, " on %d GPUs, %d node%s", first->rank_count, first->node_count,
                  first->node_count == 1 ? "" : "s");
 
     snprintf(text, sizeof text,
-             "%s, %s parameters, %llu sequences of %llu tokens a step%s. %s plans put through the "
+             "%s, %s parameters, %s a step%s. %s plans put through the "
              "closed form in %.2f s, the best %zu that fit predicted by the event simulation in "
              "%.2f s.",
              model->job.net.name,
              nw_format_count(parameters, (double)nw_transformer_parameter_count(&model->job.net)),
-             (unsigned long long)model->job.global_batch, (unsigned long long)model->job.sequence,
-             on, nw_format_count(seen, (double)result->seen), result->quick_s, result->count,
+             batch, on, nw_format_count(seen, (double)result->seen), result->quick_s, result->count,
              result->exact_s);
     nw_print_wrapped(stream, "", "", text);
 }

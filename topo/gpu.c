@@ -97,6 +97,14 @@ static void split(const char *name, struct words *words_out)
     size_t length = 0;
 
     for (const char *c = name;; c++) {
+        /* "rtx4090" is "RTX 4090". */
+        const bool series = length == 3 && words.count < MAX_WORDS && isdigit((unsigned char)*c) &&
+                            strncmp(words.text[words.count], "rtx", 3) == 0;
+
+        if (series) {
+            words.text[words.count++][length] = '\0';
+            length = 0;
+        }
         if (isalnum((unsigned char)*c) && words.count < MAX_WORDS) {
             if (length + 1 < MAX_WORD)
                 words.text[words.count][length++] = (char)tolower((unsigned char)*c);
@@ -132,6 +140,14 @@ static bool contains(const struct words *have, const struct words *wanted)
     return wanted->count > 0;
 }
 
+static bool has_number(const struct words *words)
+{
+    for (size_t i = 0; i < words->count; i++)
+        if (strpbrk(words->text[i], "0123456789") != NULL)
+            return true;
+    return false;
+}
+
 /* Drivers leave the form factor out where HBM3 tells it ("NVIDIA H100 80GB HBM3" is the SXM card):
  * memory size and family decide, the first row of the catalogue wins, which is the SXM one. */
 static const struct nw_gpu *best_match(const struct words *wanted)
@@ -152,7 +168,28 @@ static const struct nw_gpu *best_match(const struct words *wanted)
             best_extra = extra;
         }
     }
-    return best;
+    /* "rtx" is a family, no product. */
+    return best_extra > 1 && !has_number(wanted) ? NULL : best;
+}
+
+/* The row one of whose words is nearest in letters: "h1000", "a10o". */
+static size_t near_by_letters(const struct words *wanted, const char **names)
+{
+    for (size_t w = 0; w < wanted->count; w++)
+        for (size_t i = 0; i < nw_gpu_count; i++) {
+            struct words have;
+            const char *list[2] = {NULL};
+
+            split(nw_gpus[i].name, &have);
+            for (size_t h = 0; h < have.count; h++) {
+                list[0] = have.text[h];
+                if (strlen(list[0]) >= 3 && nw_nearest_name(wanted->text[w], list) != NULL) {
+                    names[0] = nw_gpus[i].name;
+                    return 1;
+                }
+            }
+        }
+    return 0;
 }
 
 /* Names of the rows that share the first word that any row has. */
@@ -169,6 +206,8 @@ static void near_names(const struct words *wanted, char *text, size_t size)
             if (has_word(&have, wanted->text[w]))
                 names[count++] = nw_gpus[i].name;
         }
+    if (count == 0)
+        count = near_by_letters(wanted, names);
     text[0] = '\0';
     if (count > 0)
         nw_join_names(text, size, names);
@@ -190,7 +229,6 @@ nw_rc nw_gpu_find(const char *name, const struct nw_gpu **gpu_out)
     if (near[0] != '\0')
         return nw_fail(NW_EUSAGE, "GPU \"%.80s\" is not in the catalogue; near: %s", name, near);
     return nw_fail(NW_EUSAGE,
-                   "GPU \"%.80s\" is not in the catalogue (nodeworth list gpus); give --tflops and "
-                   "--gpu-memory instead",
+                   "GPU \"%.80s\" is not in the catalogue; accepted: a name of nodeworth list gpus",
                    name);
 }

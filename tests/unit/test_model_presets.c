@@ -174,6 +174,15 @@ Test(presets, unknown_name_names_the_nearest_and_its_relatives)
 {
     struct nw_transformer net;
 
+    static const char *const spelled[][2] = {{"llama2-7b", "llama-2-7b"},
+                                             {"Llama_2_7B", "llama-2-7b"},
+                                             {"gpt-3-175b", "gpt3-175b"},
+                                             {"resnet50", "resnet-50"}};
+
+    for (size_t i = 0; i < sizeof spelled / sizeof spelled[0]; i++) {
+        cr_assert(eq(int, nw_transformer_find(spelled[i][0], &net), NW_OK), "%s", spelled[i][0]);
+        cr_expect(eq(str, (char *)net.name, (char *)spelled[i][1]));
+    }
     cr_assert(eq(int, nw_transformer_find("lama-2-7b", &net), NW_EUSAGE));
     cr_expect(ne(ptr, strstr(nw_last_error()->text, "did you mean \"llama-2-7b\""), NULL), "%s",
               nw_last_error()->text);

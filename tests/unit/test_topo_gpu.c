@@ -29,6 +29,7 @@ Test(gpu, names_of_drivers_shops_and_people_are_understood)
         {"NVIDIA RTX PRO 6000 Blackwell Server Edition", "RTX PRO 6000 Blackwell 96GB"},
         {"AMD Instinct MI300X", "MI300X 192GB"},
         {"Ascend 910B2", "Ascend 910B2 64GB"},
+        {"rtx4090", "RTX 4090 24GB"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -42,7 +43,8 @@ Test(gpu, names_of_drivers_shops_and_people_are_understood)
 
 Test(gpu, unknown_names_are_refused)
 {
-    static const char *const names[] = {"", "GTX 480", "H100 12GB", "nonsense", "-", "NVIDIA"};
+    static const char *const names[] = {"",  "GTX 480", "H100 12GB", "nonsense",
+                                        "-", "NVIDIA",  "rtx"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const struct nw_gpu *gpu = NULL;
