@@ -21,6 +21,8 @@ import os
 import subprocess
 import sys
 
+from tables import read_table
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -37,15 +39,14 @@ class Curve:
 def read(path):
     """Curves in the order of the file; a size measured several times: the middle one."""
     times = collections.OrderedDict()
-    with open(path, newline="") as stream:
-        for row in csv.DictReader(stream):
-            try:
-                bytes_, us = float(row["size_bytes"]), float(row["time_us"])
-                key = (row["platform"], int(row["nodes"]), int(row["gpus"]), row["collective"])
-            except (ValueError, TypeError):
-                continue
-            if us > 0 and bytes_ > 0:
-                times.setdefault(key, {}).setdefault(bytes_, []).append(us * 1e3)
+    for row in read_table(path)[0]:
+        try:
+            bytes_, us = float(row["size_bytes"]), float(row["time_us"])
+            key = (row["platform"], int(row["nodes"]), int(row["gpus"]), row["collective"])
+        except (KeyError, ValueError):
+            continue
+        if 0 < us < math.inf and 0 < bytes_ < math.inf and min(key[1:3]) > 0:
+            times.setdefault(key, {}).setdefault(bytes_, []).append(us * 1e3)
     curves = []
     for key, sizes in times.items():
         curve = Curve(*key)

@@ -1,7 +1,6 @@
 """What ci/validate does and prints. See README.md for the rules."""
 
 import argparse
-import csv
 import math
 import os
 import time
@@ -16,6 +15,7 @@ from run import ROOT, Broken, Program
 from score import Board, gpu_class, is_hard, summary
 from shapes import Unknown
 from stats import Summary, median, percent
+from tables import Unreadable, read_table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -67,19 +67,28 @@ def training_jobs(table, accepted):
     return jobs
 
 
-def read_pairs(path, only):
+def read_pairs(path, only, unread=None):
+    """The pairs of a file; `unread` takes (line, reason) of those that state no ratio."""
     if not path:
         return []
-    with open(path, encoding="utf-8", errors="replace", newline="") as file:
-        pairs = [{name: (text or "").strip() for name, text in row.items() if name} for row in csv.DictReader(file)]
+    try:
+        pairs, _ = read_table(path)
+    except Unreadable as reason:
+        raise SystemExit(f"ci/validate: {reason}") from None
     good = []
     for pair in pairs:
         try:
-            if float(pair["measured_step_ratio"]) > 0 and (not only or any(word.lower() in pair["source"].lower() for word in only)):
-                float(pair["dp_comm_over_anchor_step"] or 0)
-                good.append(pair)
-        except (KeyError, ValueError, TypeError):
-            continue
+            stated = [float(pair["measured_step_ratio"]), float(pair["dp_comm_over_anchor_step"] or 0)]
+            keys = all(pair[name] is not None for name in ("source", "model", "gpu", "gpus_anchor", "gpus_target", "precision", "strategy"))
+        except (KeyError, ValueError) as reason:
+            problem = f"no column {reason.args[0]}" if isinstance(reason, KeyError) else "no measured ratio"
+        else:
+            problem = "" if keys and stated[0] > 0 and all(map(math.isfinite, stated)) else "no measured ratio"
+        if problem:
+            if unread is not None:
+                unread.append((pair, problem))
+        elif not only or any(word.lower() in pair["source"].lower() for word in only):
+            good.append(pair)
     return good
 
 
@@ -292,10 +301,18 @@ def sources(page, claims, memory):
 def curve_table(page, path, program):
     """How well collectives that were not measured are told from those that were: curves.py."""
     probe = os.path.join(os.path.dirname(os.path.abspath(program.path)), "tests", "fabric_probe")
-    if not path or not os.access(probe, os.X_OK):
+    if not path:
+        return
+    if not os.access(probe, os.X_OK):
+        page.say(f"Collectives: not looked at, there is no {probe} (build the target tests/fabric_probe).", keep=False)
+        return
+    try:
+        measured = curves.read(path)
+    except Unreadable as reason:
+        page.say(f"Collectives: {reason}", keep=False)
         return
     page.title("Collectives: a part of the measured curves hidden and asked for")
-    found, unknown = curves.residuals(curves.read(path), curves.machines(), probe)
+    found, unknown = curves.residuals(measured, curves.machines(), probe)
     page.say("```")
     for line in curves.table_of(found):
         page.say(line)
@@ -340,8 +357,10 @@ def validate(options):
     shipped = {item["name"]: item["value"] for item in program.list("frameworks") if isinstance(item, dict) and "value" in item}
     page = Page()
     count_table(page, table, jobs, unread, board)
-    pairs = read_pairs(options.pairs or default_file("scaling_pairs.csv"), options.only)
+    no_pairs = []
+    pairs = read_pairs(options.pairs or default_file("scaling_pairs.csv"), options.only, no_pairs)
     found, missing = board.find_pairs(pairs)
+    missing += no_pairs
     if missing:
         page.title("Pairs not scored")
         page.table(["reason", "pairs"], [[reason, str(n)] for reason, n in Counter(why for _, why in missing).most_common()])

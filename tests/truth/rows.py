@@ -8,14 +8,15 @@
 Rules: README.md. They are general: by words of the columns, never by source or row.
 """
 
-import csv
-import gzip
 import re
 from dataclasses import dataclass, field
 
 from shapes import Unknown, consistent, find, number, plain, whole
+from tables import Unreadable, read_table
 
-COLUMNS = ("id source model gpu gpus gpus_per_node framework strategy precision metric value").split()
+COLUMNS = ("id source model gpu gpus framework strategy metric value").split()
+OTHER_COLUMNS = ("url_or_repo_path params_b layers hidden heads kv_heads ffn vocab seq_len gpus_per_node intra_link inter_link_gbps_per_node tp pp dp_shard dp_replicate micro_batch "
+                 "grad_accum global_batch_seqs recompute precision attention optimizer offload lora_rank notes").split()  # what a file need not have
 
 
 @dataclass
@@ -45,18 +46,17 @@ class Job:
 
 
 def load(paths):
-    """Rows of the files, as dictionaries of texts; a row that is no row (too few fields) is left out."""
+    """Rows of the files, as dictionaries of texts with every column; SystemExit where a file has no such rows."""
     rows = []
     for path in paths:
-        opener = gzip.open if path.endswith(".gz") else open
-        with opener(path, "rt", encoding="utf-8", errors="replace", newline="") as file:
-            reader = csv.DictReader(file)
-            missing = [name for name in COLUMNS if name not in (reader.fieldnames or [])]
-            if missing:
-                raise SystemExit(f"ci/validate: {path}: no column {', '.join(missing)}; is it a file of published steps?")
-            for row in reader:
-                row.pop(None, None)
-                rows.append({name: (text or "").strip() for name, text in row.items()})
+        try:
+            table, columns = read_table(path)
+        except Unreadable as reason:
+            raise SystemExit(f"ci/validate: {reason}") from None
+        missing = [name for name in COLUMNS if name not in columns]
+        if missing:
+            raise SystemExit(f"ci/validate: {path}: no column {', '.join(missing)}; is it a file of published steps?")
+        rows += [{**dict.fromkeys(OTHER_COLUMNS, ""), **row} for row in table]
     return rows
 
 
