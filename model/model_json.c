@@ -204,6 +204,64 @@ static nw_rc set_job(json_t *root, const struct nw_job *job)
     return nw_json_set_real(object, "tokens", job->tokens);
 }
 
+static nw_rc set_figure(json_t *list, const char *key, const struct nw_figure *figure)
+{
+    json_t *object;
+
+    if (!figure->known)
+        return NW_OK;
+    NW_TRY(nw_json_add_object(list, key, &object));
+    NW_TRY(NW_SET_REALS(object, {"value", figure->value}, {"low", figure->low},
+                        {"high", figure->high}));
+    NW_TRY(nw_json_set_int(object, "gpus", figure->gpu_count));
+    return nw_json_set_bool(object, "simulated", figure->simulated);
+}
+
+static nw_rc set_products(json_t *object, const struct nw_measured *measured)
+{
+    json_t *list, *entry = NULL;
+
+    if (measured->product_count == 0)
+        return NW_OK;
+    NW_TRY(nw_json_add_list(object, "products", &list));
+    for (size_t i = 0; i < measured->product_count; i++) {
+        const struct nw_gemm_point *point = &measured->products[i];
+
+        NW_TRY(nw_json_append_object(list, &entry));
+        NW_TRY(NW_SET_REALS(entry, {"m", point->m}, {"n", point->n}, {"k", point->k},
+                            {"flops_per_s", point->flops_per_s}, {"low", point->low},
+                            {"high", point->high}));
+    }
+    NW_TRY(nw_json_set_bool(object, "products_simulated", measured->products_simulated));
+    return NW_SET_REALS(object, {"sm_clock_hz", measured->sm_clock_hz},
+                        {"power_w", measured->power_w});
+}
+
+/* Which figures the results gave, and which a topology. */
+static nw_rc set_measured(json_t *root, const struct nw_platform *platform)
+{
+    const struct nw_measured *measured = &platform->measured;
+    json_t *object;
+
+    NW_TRY(nw_json_add_object(root, "measured", &object));
+    NW_TRY(set_products(object, measured));
+    NW_TRY(set_figure(object, "memory_bytes_per_s", &measured->memory));
+    NW_TRY(set_figure(object, "host_to_device_bytes_per_s", &measured->to_device));
+    NW_TRY(set_figure(object, "device_to_host_bytes_per_s", &measured->to_host));
+    NW_TRY(set_figure(object, "overlap_loss", &measured->overlap_loss));
+    if (!measured->links_by_topology && !measured->nics_by_topology)
+        return NW_OK;
+    NW_TRY(nw_json_add_object(root, "by_topology", &object));
+    NW_TRY(nw_json_set_text(object, "host", measured->topology_host));
+    if (measured->links_by_topology)
+        NW_TRY(nw_json_set_real(object, "link_bytes_per_s", platform->fabric.link_bytes_per_s));
+    if (measured->nics_by_topology) {
+        NW_TRY(nw_json_set_real(object, "nic_bytes_per_s", platform->fabric.wire_bytes_per_s));
+        NW_TRY(nw_json_set_int(object, "nics", platform->fabric.nic_count));
+    }
+    return NW_OK;
+}
+
 static nw_rc set_platform(json_t *root, const struct nw_platform *platform)
 {
     static const char *const sources[] = {[NW_RATE_STATED] = "measured step",
@@ -223,6 +281,7 @@ static nw_rc set_platform(json_t *root, const struct nw_platform *platform)
         NW_TRY(nw_json_set_real(object, "gemm_low_flops_per_s", platform->rate.base_low));
         NW_TRY(nw_json_set_real(object, "gemm_high_flops_per_s", platform->rate.base_high));
     }
+    NW_TRY(set_measured(object, platform));
     return NW_SET_REALS(object, {"rate_flops_per_s", platform->rate.flops_per_s},
                         {"rate_relative_error", platform->rate.rel_error},
                         {"hbm_bytes_per_s", platform->hbm_bytes_per_s},

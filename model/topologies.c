@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "topo/facts.h"
+
 const char *nw_topologies_gpu(const struct nw_model_request *request)
 {
     for (size_t i = 0; i < request->topo_count; i++)
@@ -28,6 +30,21 @@ static bool has_gpu(const struct nw_topo *topo, const struct nw_gpu *gpu)
         return own == gpu;
     nw_clear_error();
     return true;
+}
+
+/* A source without NVLinks may only not have looked for them: that GPUs whose datasheet has them
+ * meet over PCIe all the same, the driver must say. */
+static bool is_known(const struct nw_topo *topo, const struct nw_fabric *read,
+                     const struct nw_fabric *datasheet)
+{
+    double count = 0;
+
+    if (!read->link_is_pcie || datasheet->link_is_pcie || !(datasheet->link_bytes_per_s > 0))
+        return true;
+    for (int g = 0; g < nw_topo_count(topo, NW_NODE_GPU) && count == 0; g++)
+        count = nw_topo_number(topo, (int)(nw_topo_nth(topo, NW_NODE_GPU, g) - topo->nodes),
+                               NW_FACT_NVLINK_COUNT);
+    return count == 0; /* NAN: unknown */
 }
 
 static void take_links(const struct nw_fabric *read, struct nw_platform *platform)
@@ -72,7 +89,8 @@ static void take_one(const struct nw_topo *topo, const struct nw_fabric *datashe
     read.link_bytes_per_s = read.wire_bytes_per_s = NAN;
     read.nic_count = 0;
     nw_fabric_take_topo(&read, topo);
-    if (links_are_open && gpu_count > 1 && has_gpu(topo, platform->gpu))
+    if (links_are_open && gpu_count > 1 && has_gpu(topo, platform->gpu) &&
+        is_known(topo, &read, datasheet))
         take_links(&read, platform);
     take_nics(&read, platform);
     if (measured->topology_gpu_count == 0 || gpu_count < measured->topology_gpu_count)
