@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "cli/cli.h"
+#include "cli/inputs.h"
 #include "model/infer.h"
 #include "report/infer_text.h"
 
@@ -24,6 +25,7 @@ struct arguments {
     uint64_t prompt, output, sequences;
     int gpus_per_node, tp, pp;
     double max_token_ns, max_first_ns, nic_gbit_per_s;
+    struct nw_option_list results_files;
     bool json;
 };
 
@@ -110,6 +112,13 @@ static const struct nw_option rows[] = {
      .min = 1e-3,
      .max = 1e6,
      .help = "line rate of one node's NICs together, Gb/s, where a server is several nodes"},
+    {.name = "results",
+     .argument = "FILE",
+     .type = NW_OPTION_LIST,
+     .offset = AT(results_files),
+     .help =
+         "results.jsonl or a log of nccl-tests: memory rate, products and all-reduces as measured, "
+         "for the servers that have the card it was measured on; may be given several times"},
     {.name = "currency",
      .argument = "TEXT",
      .type = NW_OPTION_TEXT,
@@ -172,7 +181,8 @@ static nw_rc print_json(const struct nw_serving *serving, const struct nw_server
     return rc;
 }
 
-static nw_rc infer(const struct arguments *arguments, const struct nw_cli *cli)
+static nw_rc infer(const struct arguments *arguments, const struct nw_cli *cli,
+                   const struct nw_results *results, const struct nw_curves *curves)
 {
     struct nw_server servers[MAX_SERVERS];
     struct nw_infer infers[MAX_SERVERS];
@@ -181,7 +191,7 @@ static nw_rc infer(const struct arguments *arguments, const struct nw_cli *cli)
 
     NW_TRY(make_serving(arguments, &serving));
     for (size_t i = 0; i < count; i++) {
-        NW_TRY(nw_server_parse(cli->positional[i], &servers[i]));
+        NW_TRY(nw_server_parse(cli->positional[i], results, curves, &servers[i]));
         servers[i].gpus_per_node = servers[i].platform.fabric.gpus_per_node =
             arguments->gpus_per_node;
         if (arguments->nic_gbit_per_s > 0)
@@ -191,6 +201,23 @@ static nw_rc infer(const struct arguments *arguments, const struct nw_cli *cli)
     if (arguments->json)
         return print_json(&serving, servers, infers, count);
     return nw_report_infer(stdout, &serving, servers, infers, count, arguments->currency);
+}
+
+static nw_rc infer_measured(const struct arguments *arguments, const struct nw_cli *cli)
+{
+    struct nw_results results = {0};
+    struct nw_curves curves = {0};
+    nw_rc rc = NW_OK;
+
+    for (size_t i = 0; i < arguments->results_files.count && rc == NW_OK; i++)
+        rc = nw_cli_read_results(arguments->results_files.items[i], &results);
+    if (rc == NW_OK && results.run_count > 0)
+        rc = nw_curves_add(&curves, &results, arguments->gpus_per_node);
+    if (rc == NW_OK)
+        rc = infer(arguments, cli, &results, &curves);
+    nw_curves_free(&curves);
+    nw_results_free(&results);
+    return rc;
 }
 
 int nw_cmd_infer(int argc, char **argv)
@@ -206,7 +233,7 @@ int nw_cmd_infer(int argc, char **argv)
     nw_rc rc = nw_cli_parse(&cli, argc, argv, true);
 
     if (rc == NW_OK)
-        rc = infer(&arguments, &cli);
+        rc = infer_measured(&arguments, &cli);
     if (rc == NW_OK)
         rc = nw_cli_finish_stdout();
     return rc == NW_OK ? 0 : nw_cli_fail(rc);

@@ -4,7 +4,7 @@
  *     struct nw_serving serving = {.net = net, .format = format, .kv_bytes = 2,
  *                                  .prompt_tokens = 1024, .output_tokens = 256, …};
  *     struct nw_server server;
- *     NW_TRY(nw_server_parse("4xRTX 4090@12", &server));
+ *     NW_TRY(nw_server_parse("4xRTX 4090@12", NULL, NULL, &server));
  *     NW_TRY(nw_infer_best(&serving, &server, &infer));   // the best split of these GPUs
  *
  * Plain data, nothing owned.
@@ -42,13 +42,18 @@ struct nw_server {
     int gpus_per_node; /* that tensor parallelism may span */
     struct nw_gpu gpu; /* the card, or the MIG slice of it */
     bool sliced;
+    bool measured;             /* the card is the one that was measured */
     double price_per_gpu_hour; /* NAN: not given */
     struct nw_platform platform;
 };
 
 /* "4xRTX 4090", "2xA100-80@45", "7xA100-80:1g.10gb@3": GPUs, name, MIG slice, price per GPU (slice)
  * and hour. Fabric and rates from the catalogue. NW_EUSAGE names the part that is wrong. */
-nw_rc nw_server_parse(const char *text, struct nw_server *server_out);
+/* `results`, `curves` (borrowed by the server): measurements of one machine, for those servers
+ * whose card it has; NULL. */
+struct nw_results;
+nw_rc nw_server_parse(const char *text, const struct nw_results *results,
+                      const struct nw_curves *curves, struct nw_server *server_out);
 
 struct nw_token_time { /* of one decoding step of a replica, ns */
     double weights_ns, cache_ns, compute_ns, communication_ns, launch_ns;

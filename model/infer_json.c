@@ -70,7 +70,7 @@ static nw_rc fill(json_t *object, const struct nw_server *server, const struct n
     NW_TRY(nw_json_set_int(object, "replicas", infer->replica_count));
     NW_TRY(nw_json_set_bool(object, "fits", infer->fits));
     NW_TRY(nw_json_set_bool(object, "within_limits", infer->fits && infer->fast_enough));
-    NW_TRY(nw_json_set_bool(object, "measured", false));
+    NW_TRY(nw_json_set_bool(object, "measured", server->measured));
     NW_TRY(set_all(object, pairs, sizeof pairs / sizeof pairs[0]));
     return set_speed(object, infer);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "model/measured.h"
 #include "model/platform.h"
 #include "model/slice.h"
 
@@ -56,7 +57,20 @@ static nw_rc take_price(char *text, const char *whole, double *price_out)
     return NW_OK;
 }
 
-static nw_rc choose_platform(struct nw_server *server)
+static bool is_measured(const struct nw_results *results, const struct nw_gpu *gpu)
+{
+    const char *name = results != NULL ? nw_measured_gpu(results) : NULL;
+    const struct nw_gpu *measured;
+
+    if (name == NULL)
+        return false;
+    if (nw_gpu_find(name, &measured) == NW_OK)
+        return measured == gpu;
+    nw_clear_error();
+    return false;
+}
+
+static nw_rc choose_platform(const struct nw_results *results, struct nw_server *server)
 {
     const struct nw_model_request request = {.gpu = server->gpu.name,
                                              .gpus_per_node = server->gpus_per_node};
@@ -64,12 +78,13 @@ static nw_rc choose_platform(struct nw_server *server)
 
     while (precision->name != NULL && strcmp(precision->name, "fp16") != 0)
         precision++;
-    NW_TRY(nw_platform_choose(&request, NULL, precision, &server->platform));
+    NW_TRY(nw_platform_choose(&request, results, precision, &server->platform));
     server->platform.fabric.gpus_per_node = server->gpus_per_node;
     return NW_OK;
 }
 
-nw_rc nw_server_parse(const char *text, struct nw_server *server_out)
+nw_rc nw_server_parse(const char *text, const struct nw_results *results,
+                      const struct nw_curves *curves, struct nw_server *server_out)
 {
     struct nw_server server = {.gpus_per_node = GPUS_PER_NODE};
     const struct nw_gpu *gpu;
@@ -89,7 +104,10 @@ nw_rc nw_server_parse(const char *text, struct nw_server *server_out)
     if (!(gpu->hbm_bytes_per_s > 0) || !(gpu->fp16_flops > 0))
         return nw_fail(NW_EUSAGE, "%s: the catalogue lacks its memory or compute rate", gpu->name);
     server.gpu = *gpu;
-    NW_TRY(choose_platform(&server));
+    server.measured = slice == NULL && is_measured(results, gpu);
+    NW_TRY(choose_platform(server.measured ? results : NULL, &server));
+    if (server.measured && curves != NULL && curves->count > 0)
+        server.platform.fabric.curves = curves;
     if (slice != NULL) {
         NW_TRY(nw_gpu_slice(gpu, slice, &server.gpu));
         server.sliced = true;

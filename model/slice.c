@@ -1,6 +1,6 @@
 /* Compute comes in sevenths, memory and its bandwidth in eighths (NVIDIA Multi-Instance GPU User
- * Guide, "GPU instance profiles"). Instances have no peer access to each other (same guide,
- * "Application considerations"). */
+ * Guide, "Supported MIG Profiles": docs.nvidia.com/datacenter/tesla/mig-user-guide). Instances have
+ * no peer access to each other (same guide, "Application considerations"). */
 #include "model/slice.h"
 
 #include <stdbool.h>

@@ -4,6 +4,7 @@
 
 #include "model/infer.h"
 #include "model/slice.h"
+#include "tests/unit/model_support.h"
 
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
@@ -26,7 +27,8 @@ static struct nw_server server_of(const char *text)
 {
     struct nw_server server;
 
-    cr_assert_eq(nw_server_parse(text, &server), NW_OK, "%s: %s", text, nw_last_error()->text);
+    cr_assert_eq(nw_server_parse(text, NULL, NULL, &server), NW_OK, "%s: %s", text,
+                 nw_last_error()->text);
     return server;
 }
 
@@ -75,7 +77,8 @@ Test(infer, servers_are_read_from_one_word)
     for (size_t i = 0; i < COUNT(bad); i++) {
         struct nw_server server;
 
-        cr_expect_eq(nw_server_parse(bad[i].text, &server), NW_EUSAGE, "%s", bad[i].text);
+        cr_expect_eq(nw_server_parse(bad[i].text, NULL, NULL, &server), NW_EUSAGE, "%s",
+                     bad[i].text);
         cr_expect_not_null(strstr(nw_last_error()->text, bad[i].says), "%s: %s", bad[i].text,
                            nw_last_error()->text);
     }
@@ -176,4 +179,37 @@ Test(infer, slices_are_smaller_gpus)
     cr_expect_float_eq(part.hbm_bytes_per_s / gpu->hbm_bytes_per_s, 0.5, 1e-9);
     cr_expect_lt(part.memory_bytes, gpu->memory_bytes);
     cr_expect_eq(part.nvlink_one_way_bytes_per_s, 0);
+}
+
+/* Only the servers with the measured card take what was measured. */
+Test(infer, measurements_count_for_the_card_they_are_of)
+{
+    const struct nw_serving serving = serving_of("llama-2-70b", "fp16");
+    struct nw_results results = {0};
+    struct nw_curves curves = {0};
+    struct nw_server same, other;
+    struct nw_run *run = nw_results_add_run(&results);
+
+    cr_assert_not_null(run);
+    snprintf(run->context.gpu_model, sizeof run->context.gpu_model, "NVIDIA H100 80GB HBM3");
+    add_group(run, 4, 1, 400e3, 20e9); /* slower than any NVLink */
+    add_group(run, 8, 1, 400e3, 20e9);
+    cr_assert_eq(nw_curves_add(&curves, &results, 8), NW_OK, "%s", nw_last_error()->text);
+    cr_assert_eq(nw_server_parse("4xH100 SXM5 80GB", &results, &curves, &same), NW_OK);
+    cr_assert_eq(nw_server_parse("4xA100-80", &results, &curves, &other), NW_OK);
+    cr_expect(same.measured);
+    cr_expect_not(other.measured);
+
+    const struct nw_server sheet = server_of("4xH100 SXM5 80GB"), old = server_of("4xA100-80");
+    struct nw_infer measured, stated;
+
+    cr_assert_eq(nw_infer(&serving, &same, 4, 1, &measured), NW_OK);
+    cr_assert_eq(nw_infer(&serving, &sheet, 4, 1, &stated), NW_OK);
+    cr_expect_gt(measured.single.communication_ns, 2 * 80 * 400e3);
+    cr_expect_gt(measured.single.communication_ns, 3 * stated.single.communication_ns);
+    cr_assert_eq(nw_infer(&serving, &other, 4, 1, &measured), NW_OK);
+    cr_assert_eq(nw_infer(&serving, &old, 4, 1, &stated), NW_OK);
+    cr_expect_float_eq(measured.single.total_ns, stated.single.total_ns, 1);
+    nw_curves_free(&curves);
+    nw_results_free(&results);
 }
