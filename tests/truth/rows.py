@@ -8,6 +8,7 @@
 Rules: README.md. They are general: by words of the columns, never by source or row.
 """
 
+import math
 import re
 from dataclasses import dataclass, field
 
@@ -178,6 +179,7 @@ FRAMEWORKS = [(re.compile(pattern), names) for pattern, names in (
     (r"megatron[- ]?deepspeed|megatron.*\+ ?deepspeed|deepspeed.*megatron", ("megatron-deepspeed", "deepspeed")),
     (r"nemo|megatron-bridge", ("nemo", "megatron")),  # Megatron-Bridge is the library under NeMo 25.11, with its recipes
     (r"megatron-?core|mcore|flagscale|transformer ?engine|\bte\b.*megatron|megatron.*\bte\b", ("megatron",)),
+    (r"primus|mindspeed", ("megatron",)),
     (r"megatron", ("megatron-lm", "megatron-legacy", "megatron")),
     (r"composer|llm-foundry|mosaic", ("composer", "pytorch")),
     (r"torchtitan", ("torchtitan", "pytorch")),
@@ -186,7 +188,7 @@ FRAMEWORKS = [(re.compile(pattern), names) for pattern, names in (
     (r"colossal", ("colossalai", "deepspeed")),
     (r"deepspeed|zero-?\d|bmtrain", ("deepspeed",)),
     (r"neox", ("megatron-deepspeed", "deepspeed")),
-    (r"jax|paxml|maxtext|flax|t5x|levanter|easylm|\bxla\b", ("jax", "megatron")),
+    (r"jax|paxml|maxtext|flax|t5x|levanter|gspmd|\balpa\b|easylm|\bxla\b", ("jax", "megatron")),
     (r"tensorflow|\btf ?[12]", ("mxnet", "apex")),
     (r"paddle", ("paddle", "megatron-lm")),
     (r"llm\.c|llm\.q|c\+\+/cuda|\bcuda \d|tinygrad", ("llm.c", "llmc", "megatron")),
@@ -224,7 +226,8 @@ def find_profile(row, accepted, job):
             chosen = accepted.pick("frameworks", names)
             if chosen:
                 return chosen
-    raise Unknown(f"framework not known: \"{row['framework'][:40]}\"")
+    job.assumed.append("framework")  # most that have a name of their own are PyTorch
+    return accepted.pick("frameworks", ("pytorch",))
 
 
 PRECISIONS = [(re.compile(pattern), name) for pattern, name in (
@@ -298,7 +301,7 @@ def recompute(row, job):
         inside = set(re.findall(r"[a-z]+", text.partition("(")[2]))
         name = "full" if inside & {"ffn", "mlp"} else "selective"
     else:
-        name = {"none": "none", "no": "none", "full": "full", "true": "full", "yes": "full", "all": "full"}.get(text.split(" ")[0])
+        name = {"none": "none", "no": "none", "full": "full", "true": "full", "yes": "full", "all": "full", "false": "none", "off": "none", "attn": "selective", "attention": "selective"}.get(text.split(" ")[0])
     if name is None:
         raise Unknown(f"recomputation that the model does not have: {row['recompute']}")
     job.request["recompute"] = name
@@ -422,10 +425,11 @@ def spread(row, job, gpus, accepted):
     if gpus % (tp * pp * cp):
         raise Unknown(f"TP × PP × CP = {tp * pp * cp} does not divide {gpus} GPUs")
     dp = gpus // (tp * pp * cp)
-    known = [(r"zero\+\+|hpz|qwz|qgz", ("zeropp", "zero++", "zero3++")), (r"hsdp", ("hsdp", "fsdp")), (r"fsdp", ("fsdp",)),
-             (r"zero-?3|stage-?3|zero_?infinity|gemini", ("zero3",)), (r"shard_grad_op|zero-?2|stage-?2", ("zero2",)),
-             (r"zero-?1|stage-?1|distributed optimizer|sharded optimizer|distributed lamb|sharded weights", ("zero1",)),
-             (r"ddp|\bdp|zero-?0|data parallel", ("ddp",)), (r"none|\btp|\bpp|\bsp\b|\bcp|^$|horovod|single|lora|\bep\b", ("ddp",))]
+    known = [(r"zero\+\+|hpz|qwz|qgz", ("zeropp", "zero++", "zero3++")), (r"hsdp|hybrid.?shard", ("hsdp", "fsdp")),
+             (r"shard_grad_op|zero-?2|(zero|stage)[- ]?(stage)?[- ]?2", ("zero2",)), (r"no_shard", ("ddp",)), (r"fsdp|full(y)?[-_ ]shard", ("fsdp",)),
+             (r"(zero|stage)[- ]?(stage)?[- ]?3|zero[-_ ]?infinity|gemini", ("zero3",)),
+             (r"(zero|stage)[- ]?(stage)?[- ]?1|distributed optimizer|sharded optimizer|distributed lamb|sharded weights", ("zero1",)),
+             (r"ddp|\bdp|(zero|stage)[- ]?(stage)?[- ]?0|data parallel", ("ddp",)), (r"none|\btp|\bpp|\bsp\b|\bcp|^$|horovod|single|lora|\bep\b|tensor|pipeline|\b3d\b", ("ddp",))]
     for pattern, names in known:
         if re.search(pattern, text):
             strategy = accepted.pick("strategies", names)
@@ -450,7 +454,7 @@ def spread(row, job, gpus, accepted):
         job.assumed.append("strategy")
     request["strategy"] = strategy
     if dp * cp % ep:  # Megatron-Core deals whole experts over tensor-parallel ranks too; here these cut each expert
-        ep = max(n for n in range(1, min(ep, dp * cp) + 1) if dp * cp % n == 0 and ep % n == 0)
+        ep = math.gcd(ep, dp * cp)
         job.assumed.append("experts over fewer ranks")
     for name, value in (("tp", tp), ("pp", pp), ("cp", cp), ("ep", ep)):
         if value > 1:
@@ -570,7 +574,7 @@ def why_not_scored(row, job):
 
 def measured(row, job, sequence, total, gpus, peak_flops):
     value = number(row, "value")
-    job.metric = row["metric"]
+    job.metric = row["metric"].lower()
     if value is None or value <= 0:
         raise Unknown("no measured value")
     hardware = re.search(r"include recompute|hardware flop", row["notes"].lower()) is not None
