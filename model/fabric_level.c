@@ -65,7 +65,7 @@ double nw_level_share(const struct nw_levels *levels, struct nw_group group)
                        levels->nic_count);
 }
 
-double nw_level_link_rate(const struct nw_levels *levels, int local_count)
+static double link_rate(const struct nw_levels *levels, int local_count)
 {
     if (levels->pcie)
         return levels->link_rate * (local_count == 2 ? pcie_pair : 1);
@@ -170,7 +170,7 @@ void nw_legs_of(const struct nw_levels *levels, nw_coll_id coll, struct nw_group
         .n = group.rank_count,
         .k = hosts,
         .l = local,
-        .link = local > 1 ? nw_level_link_rate(levels, local) : INFINITY,
+        .link = local > 1 ? link_rate(levels, local) : INFINITY,
         .wire = hosts > 1 ? levels->wire_rate * nw_level_share(levels, group) : INFINITY,
         .link_hop_ns = levels->link_hop_ns,
         .wire_hop_ns = levels->wire_hop_ns,

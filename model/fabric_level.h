@@ -35,6 +35,5 @@ double nw_legs_beta(const struct nw_legs *legs);  /* the least: of an endless on
 double nw_level_factor(nw_coll_id coll, int rank_count);
 /* The part of the node's wire that one such group has. */
 double nw_level_share(const struct nw_levels *levels, struct nw_group group);
-double nw_level_link_rate(const struct nw_levels *levels, int local_count);
 
 #endif

@@ -33,52 +33,6 @@ nw_rc nw_fit_memory(const struct nw_fit_state *state, const struct nw_platform *
     return NW_OK;
 }
 
-/* ---- words --------------------------------------------------------------------------------- */
-
-static void word(const struct nw_fit_item *item, char *text, size_t size)
-{
-    const struct nw_fit_state *state = &item->state;
-    const char *const name = item->change->name;
-    const struct {
-        const char *name, *text;
-    } fixed[] = {
-        {"flash-attention", "flash attention: no scores in memory"},
-        {"sequence-parallel", "norms and their inputs cut over the tensor-parallel ranks"},
-        {"chunked-loss", "output layer and loss in pieces"},
-        {"recompute-selective", "part of each layer computed again"},
-        {"recompute-full", "every layer computed again, only its input kept"},
-        {"sync-each-batch", "gradients cut in every micro-batch"},
-        {"optimizer-8bit", "moments in 8 bit"},
-        {"pure-bf16", "no fp32 copy of the weights"},
-        {"offload-optimizer", "optimizer on the CPU"},
-        {"offload-params", "weights and optimizer on the CPU"},
-        {"lora", "adapters only (LoRA), another training"},
-        {"qlora", "adapters on a 4-bit base (QLoRA), another training"},
-    };
-
-    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
-        if (strcmp(fixed[i].name, name) == 0) {
-            snprintf(text, size, "%s (%s)", fixed[i].text, item->change->option);
-            return;
-        }
-    if (strcmp(name, "micro-batch") == 0)
-        snprintf(text, size, "micro-batch %llu, more of them (--micro-batch %llu)",
-                 (unsigned long long)state->job.micro_batch,
-                 (unsigned long long)state->job.micro_batch);
-    else if (strcmp(name, "shard-more") == 0)
-        snprintf(text, size, "%s (--strategy %s)", state->layout.strategy->title,
-                 state->layout.strategy->name);
-    else if (strcmp(name, "tensor-parallel") == 0)
-        snprintf(text, size, "layers cut over %d GPUs (--tp %d)", nw_layout_tp(&state->layout),
-                 nw_layout_tp(&state->layout));
-    else if (strcmp(name, "pipeline") == 0)
-        snprintf(text, size, "layers dealt to %d stages (--pp %d)", nw_layout_pp(&state->layout),
-                 nw_layout_pp(&state->layout));
-    else
-        snprintf(text, size, "%d GPUs on %d nodes", state->layout.rank_count,
-                 state->layout.node_count);
-}
-
 /* ---- one change ---------------------------------------------------------------------------- */
 
 struct search { /* what every change is held against */
@@ -136,15 +90,18 @@ static bool try_change(const struct search *search, const struct nw_fit_change *
     return any;
 }
 
-static void weigh(const struct search *search, double base_bytes, double base_seconds,
-                  int base_ranks, struct nw_fit_item *item)
+static void weigh(const struct search *search, double base_seconds, int base_ranks,
+                  struct nw_fit_item *item)
 {
     const double seconds = seconds_per_token(search, &item->state);
 
-    item->saved_bytes = base_bytes - item->memory_bytes;
     item->step_ratio = seconds / base_seconds;
     item->time_ratio = item->step_ratio * item->state.layout.rank_count / base_ranks;
-    word(item, item->text, sizeof item->text);
+    if (item->change->text != NULL)
+        snprintf(item->text, sizeof item->text, "%s (%s)", item->change->text,
+                 item->change->option);
+    else
+        item->change->word(&item->state, item->text, sizeof item->text);
 }
 
 /* Unknown times last. */
@@ -263,28 +220,28 @@ static void combine(const struct search *search, const struct nw_fit_state *base
 
         if (!once(search, all.changes[i], &last.state, item))
             break;
-        weigh(search, last.memory_bytes, base_seconds, base->layout.rank_count, item);
+        weigh(search, base_seconds, base->layout.rank_count, item);
         last = *item;
         advice->combination_count++;
     }
 }
 
-nw_rc nw_fit_advise_for(const struct nw_job *job, const struct nw_platform *platform,
-                        const struct nw_layout *layout, const struct nw_scenario *scenario,
-                        struct nw_fit_advice *advice_out)
+nw_rc nw_fit_advise(const struct nw_model *model, const struct nw_layout *layout,
+                    struct nw_fit_advice *advice_out)
 {
-    const struct nw_fit_state base = {.job = *job, .layout = *layout};
-    const struct search search = {.platform = platform,
-                                  .scenario = scenario != NULL ? scenario : &nw_scenario_likely,
-                                  .card_bytes = (double)platform->memory_bytes};
+    const struct nw_platform platform = nw_model_platform(model);
+    const struct nw_fit_state base = {.job = nw_model_job(model, layout), .layout = *layout};
+    const struct search search = {.platform = &platform,
+                                  .scenario = &model->scenario,
+                                  .card_bytes = (double)platform.memory_bytes};
     struct nw_memory memory;
 
-    NW_TRY(nw_fit_memory(&base, platform, &memory));
+    NW_TRY(nw_fit_memory(&base, &platform, &memory));
     memset(advice_out, 0, sizeof *advice_out);
     advice_out->memory_bytes = memory.total_bytes;
     advice_out->card_bytes = search.card_bytes;
     advice_out->fits = memory.total_bytes <= search.card_bytes;
-    if (advice_out->fits || platform->memory_bytes == 0)
+    if (advice_out->fits || platform.memory_bytes == 0)
         return NW_OK;
     const double seconds = seconds_per_token(&search, &base);
     bool any_fits = false;
@@ -295,7 +252,7 @@ nw_rc nw_fit_advise_for(const struct nw_job *job, const struct nw_platform *plat
         if (!try_change(&search, &nw_fit_changes[i], &base, item) ||
             item->memory_bytes >= memory.total_bytes)
             continue;
-        weigh(&search, memory.total_bytes, seconds, layout->rank_count, item);
+        weigh(&search, seconds, layout->rank_count, item);
         any_fits =
             any_fits || (item->fits && !item->change->other_training && !item->change->more_gpus);
         advice_out->count++;
@@ -304,66 +261,4 @@ nw_rc nw_fit_advise_for(const struct nw_job *job, const struct nw_platform *plat
     if (!any_fits)
         combine(&search, &base, memory.total_bytes, seconds, advice_out);
     return NW_OK;
-}
-
-nw_rc nw_fit_advise(const struct nw_model *model, const struct nw_layout *layout,
-                    struct nw_fit_advice *advice_out)
-{
-    const struct nw_platform platform = nw_model_platform(model);
-    const struct nw_job job = nw_model_job(model, layout);
-
-    return nw_fit_advise_for(&job, &platform, layout, &model->scenario, advice_out);
-}
-
-/* ---- in reverse ---------------------------------------------------------------------------- */
-
-static bool fits_with(const struct nw_job *job, const struct nw_platform *platform,
-                      const struct nw_layout *layout, uint64_t micro_batch, uint64_t sequence)
-{
-    const uint64_t ranks = (uint64_t)nw_layout_dp(layout);
-    const uint64_t share = job->global_batch / ranks > 0 ? job->global_batch / ranks : 1;
-    struct nw_job changed = *job;
-    struct nw_memory memory;
-    nw_assumed assumed = 0;
-
-    changed.sequence = sequence;
-    nw_memory_of(&changed, layout, micro_batch, share > micro_batch ? share / micro_batch : 1,
-                 &platform->assumptions, &memory, &assumed);
-    return memory.total_bytes <= (double)platform->memory_bytes;
-}
-
-/* The largest n up to `most` for which it fits with n × unit: doubling, then bisection. What it
- * needs grows with n. */
-static uint64_t largest(const struct nw_job *job, const struct nw_platform *platform,
-                        const struct nw_layout *layout, bool of_sequence, uint64_t unit,
-                        uint64_t most)
-{
-    uint64_t fits = 0, over = most + 1, next = 1;
-
-    while (over - fits > 1) {
-        if (fits_with(job, platform, layout, of_sequence ? job->micro_batch : next * unit,
-                      of_sequence ? next * unit : job->sequence))
-            fits = next;
-        else
-            over = next;
-        next =
-            over > most && fits * 2 <= most ? (fits > 0 ? fits * 2 : 1) : fits + (over - fits) / 2;
-    }
-    return fits * unit;
-}
-
-uint64_t nw_fit_largest_micro_batch(const struct nw_job *job, const struct nw_platform *platform,
-                                    const struct nw_layout *layout)
-{
-    return platform->memory_bytes == 0 ? 0 : largest(job, platform, layout, false, 1, 1u << 16);
-}
-
-uint64_t nw_fit_largest_sequence(const struct nw_job *job, const struct nw_platform *platform,
-                                 const struct nw_layout *layout)
-{
-    const uint64_t unit = 128 * (uint64_t)nw_layout_cp(layout);
-
-    return platform->memory_bytes == 0
-               ? 0
-               : largest(job, platform, layout, true, unit, (1u << 24) / unit);
 }

@@ -1,6 +1,5 @@
 /* Public. What would make a job fit the card: one row of a table a change, each with its new memory
- * and what it costs in time, the cheapest first; a combination where no single change is enough;
- * and in reverse the largest micro-batch and sequence that fit.
+ * and what it costs in time, the cheapest first; a combination where no single change is enough.
  *
  *     struct nw_fit_advice advice;
  *     NW_TRY(nw_fit_advise(&model, &step.layout, &advice));
@@ -18,8 +17,10 @@ struct nw_fit_state { /* what a change changes; plain data */
 };
 
 struct nw_fit_change {
-    const char *name;    /* "recompute-full" */
-    const char *option;  /* how to ask for it: "--recompute full" */
+    const char *name;   /* "recompute-full" */
+    const char *option; /* how to ask for it: "--recompute full" */
+    const char *text;   /* in words; NULL: `word` writes them, option included, of a new state */
+    void (*word)(const struct nw_fit_state *state, char *text, size_t size);
     bool other_numerics; /* the same training in other number types */
     bool other_training; /* other weights are trained: a different result */
     bool more_gpus;
@@ -36,7 +37,6 @@ struct nw_fit_item {
     struct nw_fit_state state; /* with the change, as often as it takes to fit */
     struct nw_memory memory;
     double memory_bytes; /* of the GPU, as nvidia-smi shows */
-    double saved_bytes;  /* below 0: it needs more */
     double time_ratio;   /* GPU-seconds per token over those without the change; NAN: unknown */
     double step_ratio;   /* seconds per token, the same; below 1 with more GPUs */
     bool fits;
@@ -58,21 +58,8 @@ struct nw_fit_advice {
 
 nw_rc nw_fit_advise(const struct nw_model *model, const struct nw_layout *layout,
                     struct nw_fit_advice *advice_out);
-/* The same from the parts; `scenario` NULL: the likely one. */
-nw_rc nw_fit_advise_for(const struct nw_job *job, const struct nw_platform *platform,
-                        const struct nw_layout *layout, const struct nw_scenario *scenario,
-                        struct nw_fit_advice *advice_out);
-
 /* The memory of a state as its batch is dealt; NW_EUSAGE: it cannot be. */
 nw_rc nw_fit_memory(const struct nw_fit_state *state, const struct nw_platform *platform,
                     struct nw_memory *memory_out);
-
-/* The largest that fit the card, everything else as it is; 0: not even the smallest, or the card's
- * memory is unknown. Micro-batch in sequences; the sequence is a multiple of 128 × cp tokens with
- * the micro-batch of the job, up to 2^24. */
-uint64_t nw_fit_largest_micro_batch(const struct nw_job *job, const struct nw_platform *platform,
-                                    const struct nw_layout *layout);
-uint64_t nw_fit_largest_sequence(const struct nw_job *job, const struct nw_platform *platform,
-                                 const struct nw_layout *layout);
 
 #endif

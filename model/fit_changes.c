@@ -1,5 +1,5 @@
 /* The changes that make a job smaller: one row each. */
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "model/fit.h"
@@ -220,41 +220,118 @@ static bool more_gpus(struct nw_fit_state *state, const struct nw_platform *plat
     return layout_holds(state);
 }
 
+/* ---- words of those with a number --------------------------------------------------------------
+ */
+
+static void word_micro_batch(const struct nw_fit_state *state, char *text, size_t size)
+{
+    const unsigned long long micro_batch = state->job.micro_batch;
+
+    snprintf(text, size, "micro-batch %llu, more of them (--micro-batch %llu)", micro_batch,
+             micro_batch);
+}
+
+static void word_strategy(const struct nw_fit_state *state, char *text, size_t size)
+{
+    snprintf(text, size, "%s (--strategy %s)", state->layout.strategy->title,
+             state->layout.strategy->name);
+}
+
+static void word_tensor_parallel(const struct nw_fit_state *state, char *text, size_t size)
+{
+    const int tp = nw_layout_tp(&state->layout);
+
+    snprintf(text, size, "layers cut over %d GPUs (--tp %d)", tp, tp);
+}
+
+static void word_pipeline(const struct nw_fit_state *state, char *text, size_t size)
+{
+    const int pp = nw_layout_pp(&state->layout);
+
+    snprintf(text, size, "layers dealt to %d stages (--pp %d)", pp, pp);
+}
+
+static void word_gpus(const struct nw_fit_state *state, char *text, size_t size)
+{
+    snprintf(text, size, "%d GPUs on %d nodes", state->layout.rank_count, state->layout.node_count);
+}
+
 const struct nw_fit_change nw_fit_changes[] = {
-    {.name = "flash-attention", .option = "--attention flash", .apply = flash},
-    {.name = "sequence-parallel", .option = "--sequence-parallel yes", .apply = sequence_parallel},
-    {.name = "chunked-loss", .option = "--loss chunked", .apply = chunked_loss},
+    {.name = "flash-attention",
+     .option = "--attention flash",
+     .text = "flash attention: no scores in memory",
+     .apply = flash},
+    {.name = "sequence-parallel",
+     .option = "--sequence-parallel yes",
+     .text = "norms and their inputs cut over the tensor-parallel ranks",
+     .apply = sequence_parallel},
+    {.name = "chunked-loss",
+     .option = "--loss chunked",
+     .text = "output layer and loss in pieces",
+     .apply = chunked_loss},
     {.name = "recompute-selective",
      .option = "--recompute selective",
+     .text = "part of each layer computed again",
      .apply = recompute_selective},
-    {.name = "recompute-full", .option = "--recompute full", .apply = recompute_full},
+    {.name = "recompute-full",
+     .option = "--recompute full",
+     .text = "every layer computed again, only its input kept",
+     .apply = recompute_full},
     {.name = "micro-batch",
      .option = "--micro-batch",
+     .word = word_micro_batch,
      .apply = smaller_micro_batch,
      .repeats = true},
-    {.name = "shard-more", .option = "--strategy", .apply = shard_more, .repeats = true},
-    {.name = "sync-each-batch", .option = "--sync-each-batch yes", .apply = reduce_each},
-    {.name = "tensor-parallel", .option = "--tp", .apply = more_tensor_parallel, .repeats = true},
-    {.name = "pipeline", .option = "--pp", .apply = more_pipeline, .repeats = true},
+    {.name = "shard-more",
+     .option = "--strategy",
+     .word = word_strategy,
+     .apply = shard_more,
+     .repeats = true},
+    {.name = "sync-each-batch",
+     .option = "--sync-each-batch yes",
+     .text = "gradients cut in every micro-batch",
+     .apply = reduce_each},
+    {.name = "tensor-parallel",
+     .option = "--tp",
+     .word = word_tensor_parallel,
+     .apply = more_tensor_parallel,
+     .repeats = true},
+    {.name = "pipeline",
+     .option = "--pp",
+     .word = word_pipeline,
+     .apply = more_pipeline,
+     .repeats = true},
     {.name = "optimizer-8bit",
      .option = "--optimizer adam8bit",
+     .text = "moments in 8 bit",
      .other_numerics = true,
      .apply = optimizer_8bit},
     {.name = "pure-bf16",
      .option = "--master none --gradients same",
+     .text = "no fp32 copy of the weights",
      .other_numerics = true,
      .apply = pure_16_bit},
-    {.name = "offload-optimizer", .option = "--offload-optimizer cpu", .apply = offload_optimizer},
+    {.name = "offload-optimizer",
+     .option = "--offload-optimizer cpu",
+     .text = "optimizer on the CPU",
+     .apply = offload_optimizer},
     {.name = "offload-params",
      .option = "--offload-params cpu --offload-optimizer cpu",
+     .text = "weights and optimizer on the CPU",
      .apply = offload_parameters},
-    {.name = "lora", .option = "--lora-rank 16", .other_training = true, .apply = adapters},
+    {.name = "lora",
+     .option = "--lora-rank 16",
+     .text = "adapters only (LoRA), another training",
+     .other_training = true,
+     .apply = adapters},
     {.name = "qlora",
      .option = "--lora-rank 16 --base nf4",
+     .text = "adapters on a 4-bit base (QLoRA), another training",
      .other_training = true,
      .apply = quantised_adapters},
     {.name = "more-gpus",
      .option = "--nodes",
+     .word = word_gpus,
      .more_gpus = true,
      .apply = more_gpus,
      .repeats = true},

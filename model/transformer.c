@@ -259,23 +259,6 @@ uint64_t nw_transformer_active_count(const struct nw_transformer *net)
     return nw_transformer_parameter_count(net) - idle;
 }
 
-uint64_t nw_transformer_largest_unit(const struct nw_transformer *net)
-{
-    struct nw_tensors unit;
-    uint64_t largest;
-
-    nw_transformer_embedding(net, &unit);
-    largest = unit.total;
-    nw_transformer_head(net, &unit);
-    largest = unit.total > largest ? unit.total : largest;
-    for (int kind = 0; kind < NW_LAYER_KINDS; kind++) {
-        nw_transformer_layer_kind(net, kind, &unit);
-        if (nw_transformer_layer_count(net, kind) > 0 && unit.total > largest)
-            largest = unit.total;
-    }
-    return largest;
-}
-
 /* in + out of the attention's matrices, by NW_LORA_…: rank × this is an adapter. */
 static uint64_t attention_ends(const struct nw_transformer *net, unsigned targets)
 {

@@ -97,8 +97,6 @@ struct nw_layer_parts {
     uint64_t total;
 };
 struct nw_layer_parts nw_transformer_layer_parts(const struct nw_transformer *net, int kind);
-/* The largest of embedding, layers and head, elements. */
-uint64_t nw_transformer_largest_unit(const struct nw_transformer *net);
 
 /* Parameters of one layer's adapters (Hu et al. 2021: in × rank + rank × out for each adapted
  * matrix, of every expert too); `targets`: NW_LORA_… of model/job.h. Latent attention: Q both

@@ -22,7 +22,6 @@ static void check_counts(const struct nw_transformer *net)
 
     demand(count > 0 && count <= 100000000000000);
     demand(nw_transformer_active_count(net) <= count);
-    demand(nw_transformer_largest_unit(net) <= count);
     for (int kind = 0; kind < NW_LAYER_KINDS; kind++) {
         const struct nw_layer_parts parts = nw_transformer_layer_parts(net, kind);
         struct nw_tensors layer;

@@ -136,12 +136,4 @@ static inline struct nw_platform platform_on(const struct nw_curves *curves, dou
     };
 }
 
-static inline const struct nw_strategy *strategy_named(const char *name)
-{
-    for (size_t i = 0; i < nw_strategy_count; i++)
-        if (strcmp(nw_strategies[i].name, name) == 0)
-            return &nw_strategies[i];
-    return NULL;
-}
-
 #endif

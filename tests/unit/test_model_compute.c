@@ -222,14 +222,14 @@ Test(model_compute, update_by_bytes)
     struct nw_job job = job_of("llama-2-7b");
     const struct nw_profile fused = {.memory_passes = 1, .time_factor = 1};
     struct nw_layout layout = {
-        .node_count = 1, .rank_count = 8, .strategy = strategy_named("ddp"), .profile = &fused};
+        .node_count = 1, .rank_count = 8, .strategy = nw_strategy_named("ddp"), .profile = &fused};
     const struct nw_platform platform = catalogue_platform("A100 SXM4 80GB", job.precision);
     const double bytes = 28 + 3 * 2, parameters = 6738415616.0;
     const double rate = 2039e9 * platform.assumptions.value[NW_CONSTANT_HBM_SHARE];
     struct nw_update update = nw_update_of(&job, &layout, &platform);
 
     cr_expect_float_eq(update.gpu_ns / (parameters * bytes / rate * 1e9), 1, 1e-6);
-    layout.strategy = strategy_named("zero1");
+    layout.strategy = nw_strategy_named("zero1");
     cr_expect_float_eq(nw_update_of(&job, &layout, &platform).gpu_ns / update.gpu_ns, 0.125, 1e-6);
     job.offload.optimizer = NW_OFFLOAD_CPU;
     update = nw_update_of(&job, &layout, &platform);

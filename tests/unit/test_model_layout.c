@@ -26,17 +26,17 @@ Test(layout, groups_lie_on_the_nodes_as_ranks_are_dealt)
         nw_group_kind kind;
         struct nw_group group;
     } cases[] = {
-        {4, 32, 8, 1, 1, 0, NW_GROUP_TP, {8, 1, 1}},
-        {4, 32, 8, 1, 1, 0, NW_GROUP_DP, {4, 4, 8}},
-        {4, 32, 2, 1, 1, 0, NW_GROUP_DP, {16, 4, 2}},
-        {4, 32, 2, 1, 4, 0, NW_GROUP_DP, {4, 1, 2}},
-        {4, 32, 2, 1, 4, 0, NW_GROUP_PP, {2, 2, 8}},
-        {2, 16, 2, 1, 4, 0, NW_GROUP_PP, {2, 2, 4}},
-        {4, 32, 1, 1, 1, 8, NW_GROUP_SHARD, {8, 1, 1}},
-        {4, 32, 1, 1, 1, 8, NW_GROUP_REPLICA, {4, 4, 8}},
-        {4, 32, 4, 4, 1, 0, NW_GROUP_CP, {4, 2, 4}},
-        {1, 8, 2, 1, 2, 0, NW_GROUP_PP, {2, 1, 4}},
-        {4, 32, 1, 1, 1, 0, NW_GROUP_WORLD, {32, 4, 1}},
+        {4, 32, 8, 1, 1, 0, NW_GROUP_TP, {8, 1, 1, 0}},
+        {4, 32, 8, 1, 1, 0, NW_GROUP_DP, {4, 4, 8, 0}},
+        {4, 32, 2, 1, 1, 0, NW_GROUP_DP, {16, 4, 2, 0}},
+        {4, 32, 2, 1, 4, 0, NW_GROUP_DP, {4, 1, 2, 0}},
+        {4, 32, 2, 1, 4, 0, NW_GROUP_PP, {2, 2, 8, 0}},
+        {2, 16, 2, 1, 4, 0, NW_GROUP_PP, {2, 2, 4, 0}},
+        {4, 32, 1, 1, 1, 8, NW_GROUP_SHARD, {8, 1, 1, 0}},
+        {4, 32, 1, 1, 1, 8, NW_GROUP_REPLICA, {4, 4, 8, 0}},
+        {4, 32, 4, 4, 1, 0, NW_GROUP_CP, {4, 2, 4, 0}},
+        {1, 8, 2, 1, 2, 0, NW_GROUP_PP, {2, 1, 4, 0}},
+        {4, 32, 1, 1, 1, 0, NW_GROUP_WORLD, {32, 4, 1, 0}},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -57,14 +57,14 @@ Test(layout, groups_lie_on_the_nodes_as_ranks_are_dealt)
 Test(layout, a_hybrid_shards_within_the_node_where_nothing_else_is_asked_for)
 {
     struct nw_layout layout = {
-        .node_count = 4, .rank_count = 32, .strategy = strategy_named("hsdp")};
+        .node_count = 4, .rank_count = 32, .strategy = nw_strategy_named("hsdp")};
 
     cr_expect(eq(int, nw_layout_shard_count(&layout), 8));
     layout.parallel.tp = 2;
     cr_expect(eq(int, nw_layout_shard_count(&layout), 4));
     layout.parallel.shard_count = 16;
     cr_expect(eq(int, nw_layout_shard_count(&layout), 16));
-    layout.strategy = strategy_named("fsdp");
+    layout.strategy = nw_strategy_named("fsdp");
     layout.parallel = (struct nw_parallel){0};
     cr_expect(eq(int, nw_layout_shard_count(&layout), 32));
 }
@@ -102,7 +102,7 @@ Test(layout, contradictions_name_the_option_and_what_is_accepted)
 
         layout.rank_count = layout.rank_count > 0 ? layout.rank_count : 32;
         layout.node_count = layout.rank_count / 4;
-        layout.strategy = strategy_named(cases[i].strategy);
+        layout.strategy = nw_strategy_named(cases[i].strategy);
         for (size_t p = 0; cases[i].profile != NULL && p < nw_profile_count; p++)
             if (strcmp(nw_profiles[p].name, cases[i].profile) == 0)
                 layout.profile = &nw_profiles[p];
@@ -117,15 +117,16 @@ Test(layout, contradictions_name_the_option_and_what_is_accepted)
 Test(layout, offload_needs_a_strategy_that_cuts_what_is_moved)
 {
     struct nw_job job = llama();
-    struct nw_layout layout = {.node_count = 1, .rank_count = 8, .strategy = strategy_named("ddp")};
+    struct nw_layout layout = {
+        .node_count = 1, .rank_count = 8, .strategy = nw_strategy_named("ddp")};
 
     job.offload.optimizer = NW_OFFLOAD_CPU;
     cr_expect(eq(int, nw_layout_check(&layout, &job), NW_EUSAGE));
-    layout.strategy = strategy_named("zero2");
+    layout.strategy = nw_strategy_named("zero2");
     cr_expect(eq(int, nw_layout_check(&layout, &job), NW_OK));
     job.offload.parameters = NW_OFFLOAD_CPU;
     cr_expect(eq(int, nw_layout_check(&layout, &job), NW_EUSAGE));
-    layout.strategy = strategy_named("zero3");
+    layout.strategy = nw_strategy_named("zero3");
     cr_expect(eq(int, nw_layout_check(&layout, &job), NW_OK));
     nw_clear_error();
 }

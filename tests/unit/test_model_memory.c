@@ -6,14 +6,6 @@
 
 #include "model/memory_parts.h"
 
-static const struct nw_profile *profile_named(const char *name)
-{
-    for (size_t i = 0; i < nw_profile_count; i++)
-        if (strcmp(nw_profiles[i].name, name) == 0)
-            return &nw_profiles[i];
-    return NULL;
-}
-
 static struct nw_job job_of(const char *model)
 {
     struct nw_job job = {.sequence = 2048,
@@ -34,8 +26,8 @@ static struct nw_layout layout_of(const char *framework, const char *strategy, i
 {
     return (struct nw_layout){.node_count = ranks > 8 ? ranks / 8 : 1,
                               .rank_count = ranks,
-                              .profile = profile_named(framework),
-                              .strategy = strategy_named(strategy)};
+                              .profile = nw_profile_named(framework),
+                              .strategy = nw_strategy_named(strategy)};
 }
 
 static struct nw_memory memory_in(const struct nw_job *job, const struct nw_layout *layout)
@@ -148,7 +140,7 @@ Test(memory, the_update_under_zero2_is_what_deepspeed_estimates)
     at = nw_memory_states(&task, &own);
     near(at.weights + at.gradients + at.optimizer + at.update, 2 * p, "zero2, offload");
     near(at.host, 16 * p / n, "host: fp32 weights, moments, gradients");
-    layout.strategy = strategy_named("zero3");
+    layout.strategy = nw_strategy_named("zero3");
     at = nw_memory_states(&task, &own);
     near(at.weights + at.gradients + at.optimizer + at.update, 2 * p / n, "zero3, offload");
     job.offload.parameters = NW_OFFLOAD_CPU;

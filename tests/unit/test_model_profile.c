@@ -46,7 +46,7 @@ static struct nw_step predict(const char *strategy, const char *framework, uint6
                                      .rank_count = 16,
                                      .base_rank_count = 16,
                                      .profile = named(framework),
-                                     .strategy = strategy_named(strategy)};
+                                     .strategy = nw_strategy_named(strategy)};
     struct nw_step step;
 
     cr_assert(ne(ptr, (void *)layout.profile, NULL), "%s", framework);

@@ -158,9 +158,9 @@ Test(spread, what_does_nothing_changes_nothing)
         }
         b = predict(&job, &platform, &same);
         near(b.step_ns, a.step_ns, 1e-12, "degrees of 1");
-        layout.strategy = strategy_named("fsdp");
+        layout.strategy = nw_strategy_named("fsdp");
         same = layout;
-        same.strategy = strategy_named("hsdp");
+        same.strategy = nw_strategy_named("hsdp");
         same.parallel.shard_count = layout.rank_count;
         a = predict(&job, &platform, &layout);
         b = predict(&job, &platform, &same);
@@ -199,7 +199,7 @@ Test(spread, the_bubble_is_that_of_the_schedule)
                                          .rank_count = p,
                                          .base_rank_count = p,
                                          .parallel = {.pp = p, .virtual_stages = v},
-                                         .strategy = strategy_named("none")};
+                                         .strategy = nw_strategy_named("none")};
         const struct nw_step step = predict(&job, &platform, &layout);
 
         near(step.bubble_ns / step.compute_ns, (p - 1) / (m * v), 1e-3, "bubble");
@@ -223,7 +223,7 @@ Test(spread, counted_micro_batches_take_as_long_as_put_ones)
                                          .base_rank_count = p,
                                          .parallel = {.pp = p, .virtual_stages = v},
                                          .profile = &nw_profiles[i % (int)nw_profile_count],
-                                         .strategy = strategy_named("none")};
+                                         .strategy = nw_strategy_named("none")};
         struct nw_step at[3];
 
         job.net.layers = 16;

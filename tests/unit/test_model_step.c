@@ -64,7 +64,7 @@ Test(step, communication_volumes_are_those_of_the_papers)
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct nw_step step =
-            predict(&job, &platform, strategy_named(cases[i].strategy), 2, 16);
+            predict(&job, &platform, nw_strategy_named(cases[i].strategy), 2, 16);
 
         cr_expect(eq(u64, step.micro_batch_count, 4));
         near(step.traffic.bytes_sent,
@@ -83,11 +83,11 @@ Test(step, computation_is_flops_over_rate_and_recomputation_one_more_forward)
     const double forward = 32 * flops.layer_forward;
     const double all =
         forward + 32 * flops.layer_backward + flops.head_forward + flops.head_backward;
-    const double plain = predict(&job, &platform, strategy_named("fsdp"), 2, 16).compute_ns;
+    const double plain = predict(&job, &platform, nw_strategy_named("fsdp"), 2, 16).compute_ns;
 
     near(plain, all / 400e12 * 1e9, 1e-9, "plain");
     job.recompute = true;
-    near(predict(&job, &platform, strategy_named("fsdp"), 2, 16).compute_ns,
+    near(predict(&job, &platform, nw_strategy_named("fsdp"), 2, 16).compute_ns,
          (all + forward) / 400e12 * 1e9, 1e-9, "recomputed");
     nw_curves_free(&curves);
 }
@@ -99,13 +99,13 @@ Test(step, the_update_of_the_share_is_in_the_step)
     const struct nw_job job = llama();
 
     platform.hbm_bytes_per_s = 3e12;
-    const double whole = predict(&job, &platform, strategy_named("ddp"), 1, 8).optimizer_ns;
+    const double whole = predict(&job, &platform, nw_strategy_named("ddp"), 1, 8).optimizer_ns;
 
     cr_expect(gt(dbl, whole, 20 * 6738415616.0 / 3e12 * 1e9));
-    near(predict(&job, &platform, strategy_named("zero1"), 1, 8).optimizer_ns, whole / 8, 1e-9,
+    near(predict(&job, &platform, nw_strategy_named("zero1"), 1, 8).optimizer_ns, whole / 8, 1e-9,
          "an eighth");
     platform.hbm_bytes_per_s = NAN;
-    cr_expect(not(predict(&job, &platform, strategy_named("ddp"), 1, 8).optimizer_known));
+    cr_expect(not(predict(&job, &platform, nw_strategy_named("ddp"), 1, 8).optimizer_known));
     nw_curves_free(&curves);
 }
 
@@ -209,12 +209,12 @@ Test(step, batch_is_dealt_evenly_or_refused)
     const struct nw_layout layout = {.node_count = 2,
                                      .rank_count = 16,
                                      .base_rank_count = 16,
-                                     .strategy = strategy_named("fsdp")};
+                                     .strategy = nw_strategy_named("fsdp")};
     struct nw_step step;
 
     job.global_batch = 96; /* 6 per GPU: two at a time, three times */
     job.micro_batch = 4;   /* does not divide 6: 3 does */
-    step = predict(&job, &platform, strategy_named("fsdp"), 2, 16);
+    step = predict(&job, &platform, nw_strategy_named("fsdp"), 2, 16);
     cr_expect(eq(u64, step.micro_batch, 3));
     cr_expect(eq(u64, step.micro_batch_count, 2));
     job.global_batch = 100;
@@ -230,8 +230,8 @@ Test(step, ddp_hides_buckets_behind_the_backward_pass)
     const struct nw_job job = llama();
     const struct nw_platform slow_gpu = platform_on(&curves, 40, 8);
     const struct nw_platform fast_gpu = platform_on(&curves, 1e6, 8);
-    const struct nw_step behind = predict(&job, &slow_gpu, strategy_named("ddp"), 2, 16);
-    const struct nw_step bare = predict(&job, &fast_gpu, strategy_named("ddp"), 2, 16);
+    const struct nw_step behind = predict(&job, &slow_gpu, nw_strategy_named("ddp"), 2, 16);
+    const struct nw_step bare = predict(&job, &fast_gpu, nw_strategy_named("ddp"), 2, 16);
 
     cr_expect(lt(dbl, behind.exposed_ns, 0.05 * behind.communication_ns));
     cr_expect(gt(dbl, bare.exposed_ns, 0.99 * bare.communication_ns));
@@ -246,7 +246,7 @@ Test(step, fsdp_shows_what_one_layer_of_prefetch_cannot_hide)
     struct nw_curves curves = curves_at(300e9, 50e9);
     const struct nw_platform platform = platform_on(&curves, 10, 8);
     const struct nw_job job = llama();
-    const struct nw_step step = predict(&job, &platform, strategy_named("fsdp"), 2, 16);
+    const struct nw_step step = predict(&job, &platform, nw_strategy_named("fsdp"), 2, 16);
     const double vocabulary = 2 * 32000.0 * 4096, head = vocabulary + 2 * 4096;
     const double layer = (6738415616.0 * 2 - vocabulary - head) / 32;
     const double bytes[] = {vocabulary, layer, head, layer, vocabulary};
@@ -274,14 +274,14 @@ Test(step, ddp_buckets_are_filled_to_their_size)
     struct nw_curves curves = curves_at(300e9, 50e9);
     const struct nw_platform platform = platform_on(&curves, 400, 8);
     struct nw_job job = llama();
-    struct nw_step step = predict(&job, &platform, strategy_named("ddp"), 2, 16);
+    struct nw_step step = predict(&job, &platform, nw_strategy_named("ddp"), 2, 16);
 
     cr_expect(eq(dbl, step.traffic.calls, 1 + 32 * 7 + 1));
     /* The embedding, and the norm before it that did not fill a bucket. */
     cr_expect(eq(dbl, step.traffic.message_bytes, 2 * (32000.0 * 4096 + 4096)));
     cr_assert(eq(int, nw_transformer_find("gpt2-124m", &job.net), NW_OK));
     job.sequence = 1024;
-    step = predict(&job, &platform, strategy_named("ddp"), 2, 16);
+    step = predict(&job, &platform, nw_strategy_named("ddp"), 2, 16);
     cr_expect(ge(dbl, step.traffic.calls, 7));
     cr_expect(le(dbl, step.traffic.calls, 9));
     cr_expect(ge(dbl, step.traffic.message_bytes, 2 * (50257.0 * 768)));
