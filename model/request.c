@@ -128,6 +128,31 @@ static nw_rc check_lane(const struct nw_model *model, const char *lane)
                              : "none, no results were given");
 }
 
+/* Weights and activations that come from the host in every micro-batch: of an unknown rate nothing
+ * can be said. (An optimizer's time on the host is told apart and left out.) */
+static nw_rc check_offload(const struct nw_job *job, const struct nw_platform *platform)
+{
+    const struct {
+        const char *option;
+        nw_offload_to to;
+    } wishes[] = {{"--offload-params", job->offload.parameters},
+                  {"--offload-activations", job->offload.activations}};
+
+    for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
+        if (wishes[i].to != NW_OFFLOAD_NONE && !(platform->host_to_device_bytes_per_s > 0))
+            return nw_fail(NW_ENODEV,
+                           "%s: the rate between host and GPU is not known; give --host-gbps, or "
+                           "--gpu for its datasheet's",
+                           wishes[i].option);
+        if (wishes[i].to == NW_OFFLOAD_NVME && !(platform->nvme_bytes_per_s > 0))
+            return nw_fail(NW_ENODEV,
+                           "%s nvme: the rate of the NVMe disks is not known; give --nvme-gbps, "
+                           "GB/s that each GPU reads",
+                           wishes[i].option);
+    }
+    return NW_OK;
+}
+
 static nw_rc fill(const struct nw_model_request *request, const struct nw_results *results,
                   const struct nw_curves *curves, struct nw_model *model)
 {
@@ -153,6 +178,7 @@ static nw_rc fill(const struct nw_model_request *request, const struct nw_result
     NW_TRY(nw_request_check_layouts(request, model));
     NW_TRY(nw_request_accumulate(model));
     NW_TRY(nw_job_check(&model->job));
+    NW_TRY(check_offload(&model->job, &model->platform));
     return nw_anchor_take(request, model);
 }
 

@@ -60,7 +60,10 @@ static int32_t put_gather(struct nw_build *build, int stage, nw_unit_kind kind, 
     nw_group_kind group = NW_GROUP_SHARD;
 
     if (build->job->offload.parameters != NW_OFFLOAD_NONE) {
-        const double rate = build->platform->host_to_device_bytes_per_s;
+        const double host = build->platform->host_to_device_bytes_per_s;
+        const double rate = build->job->offload.parameters == NW_OFFLOAD_NVME
+                                ? fmin(host, build->platform->nvme_bytes_per_s)
+                                : host;
         const double share = unit->gathered_elements * bytes /
                              nw_layout_group(&build->layout, NW_GROUP_SHARD).rank_count;
         const int32_t copy =

@@ -269,6 +269,7 @@ Test(request, strategies_that_do_not_go_are_left_out_unless_they_were_named)
     request.tflops = 1;
     request.nodes = "1";
     request.offload_params = "cpu";
+    request.host_gb_per_s = 25;
     struct nw_model model = opened(&request);
 
     for (size_t i = 0; model.strategies[i] != NULL; i++)
