@@ -14,6 +14,8 @@
 
 static const int32_t types[] = {NW_BFLOAT16, NW_HALF, NW_FLOAT8};
 #define TYPE_COUNT (sizeof types / sizeof *types)
+/* Of the load's time, for a further shape: the GPU is hot already, only its rate is asked for. */
+#define BESIDE_SHARE 0.25
 
 /* What a rank found out, for rank 0. */
 struct outcome {
@@ -29,7 +31,8 @@ struct gemm {
     struct nw_bench *bench;
     struct nw_devices devices;
     struct nw_product product;
-    int n;
+    struct nw_gemm_shape shape;   /* of the current unit */
+    bool beside;                  /* one of the further shapes, not the square load */
     struct outcome mine, *all;    /* all: of each rank */
     struct nw_record *identities; /* of a unit: one a rank */
     const struct nw_record **kept;
@@ -53,8 +56,11 @@ static void identify(const struct gemm *gemm, nw_product_lane lane, int32_t dtyp
         snprintf(record->lane, sizeof record->lane, "%s", nw_product_lanes[lane]);
         snprintf(record->dtype, sizeof record->dtype, "%s", nw_gemm_dtype_name(dtype));
         record->features[0] = '\0'; /* those are the collective library's */
-        record->bytes = nw_product_bytes(gemm->n, dtype);
-        record->count = (uint64_t)gemm->n * (uint64_t)gemm->n;
+        record->bytes = nw_product_bytes(&gemm->shape, dtype);
+        record->count = (uint64_t)gemm->shape.m * (uint64_t)gemm->shape.n;
+        record->m = (uint64_t)gemm->shape.m;
+        record->n = (uint64_t)gemm->shape.n;
+        record->k = (uint64_t)gemm->shape.k;
         record->peer_a = rank;
         snprintf(record->host_a, sizeof record->host_a, "%s",
                  comm->host_names[comm->host_of_rank[rank]]);
@@ -101,7 +107,7 @@ static nw_rc load(struct gemm *gemm, nw_product_lane lane)
     if (mine->left_out || mine->wrong > 0)
         return NW_OK;
     mine->burn = (struct nw_burn){
-        .budget_ns = bench->plan->burn_ns,
+        .budget_ns = bench->plan->burn_ns * (gemm->beside ? BESIDE_SHARE : 1),
         .margin_ns = nw_bench_margin_ns(bench),
         .status = bench->events->status,
         .real_time = bench->comm->now_ns == NULL,
@@ -157,7 +163,7 @@ static nw_rc report_wrong(const struct gemm *gemm, int rank, struct nw_record *r
         "do not use this GPU; test its memory and its cooling (dcgmi diag -r 3)",
         "the %s %s product of %d × %d × %d is wrong in %.0f of its elements; the first is %llu: "
         "%.9g instead of %.9g",
-        record->lane, record->dtype, gemm->n, gemm->n, gemm->n, outcome->wrong,
+        record->lane, record->dtype, gemm->shape.m, gemm->shape.n, gemm->shape.k, outcome->wrong,
         (unsigned long long)outcome->first.index, outcome->first.found, outcome->first.expected);
 }
 
@@ -179,7 +185,7 @@ static nw_rc fill_record(const struct gemm *gemm, int rank, struct nw_record *re
     memcpy(record->samples_ns, burn->samples_ns, burn->count * sizeof *record->samples_ns);
     record->calls_per_sample = burn->calls;
     record->stop = NW_STOP_BUDGET;
-    record->flop_per_s = 2.0 * pow(gemm->n, 3) / record->time_ns.median * 1e9;
+    record->flop_per_s = nw_product_flop(&gemm->product) / record->time_ns.median * 1e9;
     return NW_OK;
 }
 
@@ -187,7 +193,7 @@ static void note(struct gemm *gemm, nw_product_lane lane, const struct nw_record
 {
     struct nw_gemm_rate *rate;
 
-    if (gemm->rates == NULL || !(record->flop_per_s > 0))
+    if (gemm->rates == NULL || gemm->beside || !(record->flop_per_s > 0))
         return;
     rate = &gemm->rates[gemm->rate_count++];
     *rate = (struct nw_gemm_rate){
@@ -259,7 +265,8 @@ static nw_rc unit(struct gemm *gemm, nw_product_lane lane, int32_t dtype)
     bool go;
 
     identify(gemm, lane, dtype);
-    snprintf(title, sizeof title, "gemm %s %s", nw_product_lanes[lane], nw_gemm_dtype_name(dtype));
+    snprintf(title, sizeof title, "gemm %s %s %d x %d x %d", nw_product_lanes[lane],
+             nw_gemm_dtype_name(dtype), gemm->shape.m, gemm->shape.n, gemm->shape.k);
     memset(gemm->kept, 0, ranks * sizeof(const struct nw_record *));
     NW_TRY(nw_bench_begin(bench, &unit, &go, gemm->kept));
     for (size_t rank = 0; rank < ranks; rank++)
@@ -268,7 +275,7 @@ static nw_rc unit(struct gemm *gemm, nw_product_lane lane, int32_t dtype)
     if (!go)
         return NW_OK;
     NW_TRY(measure(gemm, lane, dtype, title));
-    if (bench->comm->rank == 0)
+    if (bench->comm->rank == 0 && !gemm->beside)
         tell_left_out(gemm, lane, dtype);
     for (size_t rank = 0; rank < ranks; rank++)
         bench->wrong |= gemm->all[rank].wrong > 0;
@@ -402,37 +409,77 @@ static nw_rc walk_types(struct gemm *gemm)
     return NW_OK;
 }
 
-static nw_rc open_product(struct gemm *gemm)
+static uint64_t least_free_bytes(const struct gemm *gemm)
 {
     uint64_t free_bytes = UINT64_MAX;
 
     for (int rank = 0; rank < gemm->devices.rank_count; rank++)
         if (gemm->devices.about[rank].free_bytes < free_bytes)
             free_bytes = gemm->devices.about[rank].free_bytes;
-    gemm->n = nw_product_size(gemm->bench->plan->gemm_size, free_bytes);
-    if (gemm->n == 0)
+    return free_bytes;
+}
+
+/* bfloat16, as most models are trained; half where the chip has no bfloat16 products. Our own
+ * kernel makes whole tiles only; what has no room is left out. */
+static nw_rc walk_shapes(struct gemm *gemm, uint64_t free_bytes)
+{
+    struct nw_bench *bench = gemm->bench;
+    const int32_t type = bench->comm->dev->capability >= 80 ? NW_BFLOAT16 : NW_HALF;
+
+    gemm->beside = true;
+    for (size_t i = 0; i < bench->plan->shape_count; i++) {
+        gemm->shape = bench->plan->shapes[i];
+        if (!nw_product_fits(&gemm->shape, free_bytes)) {
+            if (bench->comm->rank == 0)
+                nw_bench_finding(bench, NW_FINDING_INFO, "gemm-left-out", "", NULL,
+                                 "no product of %d x %d x %d: no GPU memory left", gemm->shape.m,
+                                 gemm->shape.n, gemm->shape.k);
+            continue;
+        }
+        if (!bench->dry)
+            NW_TRY(nw_agree(bench->comm, nw_product_reshape(&gemm->product, &gemm->shape)));
+        for (int lane = 0; lane < NW_PRODUCT_LANE_COUNT; lane++)
+            if (lane != NW_PRODUCT_OWN || nw_product_is_tiled(&gemm->shape))
+                NW_TRY(unit(gemm, (nw_product_lane)lane, type));
+    }
+    return NW_OK;
+}
+
+static nw_rc open_product(struct gemm *gemm, uint64_t free_bytes)
+{
+    const int n = nw_product_size(gemm->bench->plan->gemm_size, free_bytes);
+
+    gemm->shape = (struct nw_gemm_shape){n, n, n};
+    if (n == 0)
         return nw_fail(NW_ENOMEM, "gemm: no GPU memory left for a product of %d × %d",
                        NW_PRODUCT_STEP, NW_PRODUCT_STEP);
-    return nw_product_open(&gemm->devices.own, gemm->n, &gemm->product);
+    return nw_product_open(&gemm->devices.own, n, &gemm->product);
 }
 
 static nw_rc walk(void *user)
 {
     struct gemm *gemm = user;
     struct nw_comm *comm = gemm->bench->comm;
+    uint64_t free_bytes;
     nw_rc rc;
 
-    if (gemm->bench->dry)
-        return walk_types(gemm);
+    gemm->beside = false;
+    if (gemm->bench->dry) {
+        NW_TRY(walk_types(gemm));
+        return walk_shapes(gemm, UINT64_MAX);
+    }
     enter(gemm, "gemm", "getting ready");
     NW_TRY(nw_devices_open(gemm->bench, &gemm->devices));
-    rc = nw_agree(comm, open_product(gemm));
+    free_bytes = least_free_bytes(gemm);
+    rc = nw_agree(comm, open_product(gemm, free_bytes));
     if (rc == NW_OK && comm->rank == 0)
         tell_no_nvml(gemm);
     if (rc == NW_OK)
         rc = walk_types(gemm);
     if (rc == NW_OK)
         rc = nw_agree(comm, comm->rank == 0 ? judge(gemm) : NW_OK);
+    if (rc == NW_OK)
+        rc = walk_shapes(gemm, free_bytes);
     nw_product_close(&gemm->product);
     nw_devices_close(&gemm->devices);
     return rc;

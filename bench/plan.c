@@ -233,10 +233,39 @@ static nw_rc resolve_backend(struct nw_plan *plan)
     return NW_OK;
 }
 
+/* "8192x4096x14336". The largest: sums of which every one is exact, rows that fit the stage. */
+#define SIDE_MAX 262144
+
+static nw_rc add_shape(struct nw_plan *plan, const char *item)
+{
+    static const int steps[] = {128, 8, 8}, least[] = {128, 128, 64};
+    uint64_t sides[3];
+    char copy[64], *at = copy;
+
+    snprintf(copy, sizeof copy, "%s", item);
+    for (int i = 0; i < 3; i++) {
+        char *end = strchr(at, 'x');
+
+        if ((end == NULL) != (i == 2))
+            return nw_fail(NW_EUSAGE, "\"%s\" is no MxNxK; accepted: 8192x4096x14336", item);
+        if (end != NULL)
+            *end = '\0';
+        NW_TRY(nw_parse_u64(at, (uint64_t)least[i], SIDE_MAX, &sides[i]));
+        if (sides[i] % (uint64_t)steps[i] != 0)
+            return nw_fail(NW_EUSAGE, "\"%s\": accepted: M a multiple of 128, N and K of 8", item);
+        at = end != NULL ? end + 1 : at;
+    }
+    if (plan->shape_count == NW_PLAN_LIST_MAX)
+        return nw_fail(NW_EUSAGE, "more than %d shapes", NW_PLAN_LIST_MAX);
+    plan->shapes[plan->shape_count++] =
+        (struct nw_gemm_shape){(int)sides[0], (int)sides[1], (int)sides[2]};
+    return NW_OK;
+}
+
 nw_rc nw_plan_resolve(struct nw_plan *plan)
 {
     plan->cases = 0;
-    plan->coll_count = plan->dtype_count = plan->op_count = 0;
+    plan->coll_count = plan->dtype_count = plan->op_count = plan->shape_count = 0;
     NW_TRY(for_each_item(plan, "--cases", plan->cases_text, add_case));
     NW_TRY(for_each_item(plan, "--collectives", plan->collectives_text, add_coll));
     NW_TRY(for_each_item(plan, "-d (--datatype)", plan->dtype_text, add_dtype));
@@ -248,6 +277,8 @@ nw_rc nw_plan_resolve(struct nw_plan *plan)
     if (plan->gemm_size % 256 != 0)
         return nw_fail(NW_EUSAGE, "option --gemm-size: %d; accepted: multiples of 256, to 8192",
                        plan->gemm_size);
+    if (plan->gemm_shapes_text != NULL)
+        NW_TRY(for_each_item(plan, "--gemm-shapes", plan->gemm_shapes_text, add_shape));
     NW_TRY(resolve_lanes(plan));
     NW_TRY(resolve_nccl(plan));
     if (plan->json_file != NULL && plan->out_dir != NULL)

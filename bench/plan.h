@@ -26,6 +26,10 @@ enum { /* nw_plan.places */
        NW_PLACE_IN = 2,
 };
 
+struct nw_gemm_shape { /* m × k by k × n */
+    int m, n, k;
+};
+
 struct nw_plan {
     /* the options */
     uint64_t min_bytes, max_bytes;
@@ -47,7 +51,8 @@ struct nw_plan {
     uint64_t pair_bytes;
     double burn_ns; /* load of one matrix product */
     uint64_t overlap_bytes;
-    int gemm_size; /* n of an n × n × n product; 0: by the GPUs' memory */
+    int gemm_size;                /* n of an n × n × n product; 0: by the GPUs' memory */
+    const char *gemm_shapes_text; /* NULL: none but the square one */
     const char *backend;
     const char *lanes_text; /* NULL: not given */
     const char *nccl_text;  /* NULL: not given */
@@ -65,7 +70,8 @@ struct nw_plan {
     nw_redop ops[NW_PLAN_LIST_MAX];
     struct nw_nccl_wish nccl;
     const struct nw_lane *lanes[NW_PLAN_LIST_MAX]; /* of backends nccl and auto; in their order */
-    size_t coll_count, dtype_count, op_count, lane_count;
+    struct nw_gemm_shape shapes[NW_PLAN_LIST_MAX]; /* beside the square one */
+    size_t coll_count, dtype_count, op_count, lane_count, shape_count;
 };
 
 extern const struct nw_option nw_plan_rows[];

@@ -134,6 +134,12 @@ const struct nw_option nw_plan_rows[] = {
      FIELD(gemm_size),
      .help = "matrix products of N x N x N, a multiple of 256 (8192, or what the memory has room "
              "for)"},
+    {.name = "gemm-shapes",
+     .argument = "LIST",
+     .type = NW_OPTION_TEXT,
+     FIELD(gemm_shapes_text),
+     .help = "further products of the case gemm, M x K by K x N: MxNxK, comma-separated, M a "
+             "multiple of 128, N and K of 8"},
     {.name = "cold",
      .type = NW_OPTION_FLAG,
      FIELD(cold),

@@ -27,18 +27,29 @@ const char *const nw_product_lanes[NW_PRODUCT_LANE_COUNT] = {
 #undef X
 };
 
-uint64_t nw_product_bytes(int n, int32_t dtype)
+uint64_t nw_product_bytes(const struct nw_gemm_shape *shape, int32_t dtype)
 {
-    const uint64_t elements = (uint64_t)n * (uint64_t)n;
+    const uint64_t m = (uint64_t)shape->m, n = (uint64_t)shape->n, k = (uint64_t)shape->k;
 
-    return elements * (2 * nw_gemm_element_bytes(dtype) + sizeof(float));
+    return (m + n) * k * nw_gemm_element_bytes(dtype) + m * n * sizeof(float);
+}
+
+bool nw_product_fits(const struct nw_gemm_shape *shape, uint64_t free_bytes)
+{
+    return (double)nw_product_bytes(shape, NW_HALF) <= MEMORY_SHARE * (double)free_bytes;
+}
+
+bool nw_product_is_tiled(const struct nw_gemm_shape *shape)
+{
+    return shape->m % NW_GEMM_TILE_M == 0 && shape->n % NW_GEMM_TILE_N == 0 &&
+           shape->k % NW_GEMM_TILE_K_BYTES == 0;
 }
 
 int nw_product_size(int wanted, uint64_t free_bytes)
 {
     int n = wanted > 0 ? wanted : NW_PRODUCT_MAX;
 
-    while (n > 0 && (double)nw_product_bytes(n, NW_HALF) > MEMORY_SHARE * (double)free_bytes)
+    while (n > 0 && !nw_product_fits(&(struct nw_gemm_shape){n, n, n}, free_bytes))
         n -= NW_PRODUCT_STEP;
     return n;
 }
@@ -51,28 +62,47 @@ double nw_product_flop(const struct nw_product *product)
 static nw_rc open_memory(struct nw_product *product)
 {
     struct nw_dev *dev = product->device->dev;
-    const size_t n = (size_t)product->gemm.n;
+    const size_t m = (size_t)product->gemm.m, n = (size_t)product->gemm.n,
+                 k = (size_t)product->gemm.k;
     void *memory;
 
-    NW_TRY(dev->ops->alloc(dev, NW_SPACE_DEVICE, 2 * n * n, &memory));
+    NW_TRY(dev->ops->alloc(dev, NW_SPACE_DEVICE, 2 * m * k, &memory));
     product->gemm.a = memory;
-    NW_TRY(dev->ops->alloc(dev, NW_SPACE_DEVICE, 2 * n * n, &memory));
+    NW_TRY(dev->ops->alloc(dev, NW_SPACE_DEVICE, 2 * n * k, &memory));
     product->gemm.b = memory;
-    NW_TRY(dev->ops->alloc(dev, NW_SPACE_DEVICE, sizeof(float) * n * n, &memory));
+    NW_TRY(dev->ops->alloc(dev, NW_SPACE_DEVICE, sizeof(float) * m * n, &memory));
     product->gemm.d = memory;
-    NW_TRY(dev->ops->alloc(dev, NW_SPACE_PINNED, STAGE_BYTES, &memory));
-    product->stage = memory;
-    product->numbers = malloc(2 * NW_PRODUCT_PERIOD * n * sizeof *product->numbers);
-    product->expected = malloc(sizeof(float) * NW_PRODUCT_PERIOD * NW_PRODUCT_PERIOD);
-    return product->numbers != NULL && product->expected != NULL
+    product->numbers = malloc(2 * NW_PRODUCT_PERIOD * k * sizeof *product->numbers);
+    return product->numbers != NULL
                ? NW_OK
                : nw_fail(NW_ENOMEM, "no memory for the operands of a matrix product");
 }
 
+static void free_memory(struct nw_product *product)
+{
+    struct nw_dev *dev = product->device->dev;
+    void *const memory[] = {(void *)(uintptr_t)product->gemm.a, (void *)(uintptr_t)product->gemm.b,
+                            product->gemm.d};
+
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+        dev->ops->free(dev, NW_SPACE_DEVICE, memory[i]);
+    free(product->numbers);
+    product->numbers = NULL;
+    product->gemm.a = product->gemm.b = product->gemm.d = NULL;
+    product->range = 0;
+}
+
 nw_rc nw_product_open(struct nw_device *device, int n, struct nw_product *product_out)
 {
+    void *stage;
+
     *product_out = (struct nw_product){.device = device, .gemm = {.m = n, .n = n, .k = n}};
     NW_TRY(open_memory(product_out));
+    NW_TRY(device->dev->ops->alloc(device->dev, NW_SPACE_PINNED, STAGE_BYTES, &stage));
+    product_out->stage = stage;
+    product_out->expected = malloc(sizeof(float) * NW_PRODUCT_PERIOD * NW_PRODUCT_PERIOD);
+    if (product_out->expected == NULL)
+        return nw_fail(NW_ENOMEM, "no memory for the result of a matrix product");
     if (nw_cublas_open(device->dev, device->stream, &product_out->cublas) != NW_OK) {
         product_out->cublas = NULL;
         snprintf(product_out->no_cublas, sizeof product_out->no_cublas, "%s",
@@ -82,19 +112,24 @@ nw_rc nw_product_open(struct nw_device *device, int n, struct nw_product *produc
     return NW_OK;
 }
 
+nw_rc nw_product_reshape(struct nw_product *product, const struct nw_gemm_shape *shape)
+{
+    free_memory(product);
+    product->gemm.m = shape->m;
+    product->gemm.n = shape->n;
+    product->gemm.k = shape->k;
+    return open_memory(product);
+}
+
 void nw_product_close(struct nw_product *product)
 {
     if (product->device != NULL) {
         struct nw_dev *dev = product->device->dev;
-        void *const memory[] = {(void *)(uintptr_t)product->gemm.a,
-                                (void *)(uintptr_t)product->gemm.b, product->gemm.d};
 
         nw_cublas_close(product->cublas);
-        for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
-            dev->ops->free(dev, NW_SPACE_DEVICE, memory[i]);
+        free_memory(product);
         dev->ops->free(dev, NW_SPACE_PINNED, product->stage);
     }
-    free(product->numbers);
     free(product->expected);
     *product = (struct nw_product){.device = NULL};
 }
@@ -111,6 +146,15 @@ static int16_t number_at(uint64_t place, int range)
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
     z ^= z >> 31;
     return (int16_t)((int)(z % (uint64_t)(2 * range + 1)) - range);
+}
+
+/* Of longer sums smaller numbers, so that the deviation stays what it is at n = 8192. */
+static int range_of(int32_t dtype, int k)
+{
+    const int range = dtype == NW_FLOAT8 ? RANGE_8BIT : RANGE_16BIT;
+
+    return k <= NW_PRODUCT_MAX ? range
+                               : (int)fmax(floor(range * pow((double)NW_PRODUCT_MAX / k, 0.25)), 1);
 }
 
 static void make_numbers(struct nw_product *product, int range)
@@ -149,14 +193,15 @@ static void encode(void *to, const int16_t *numbers, size_t count, int32_t dtype
 }
 
 /* The first rows by way of the stage; the GPU doubles them until all are there. */
-static nw_rc upload(struct nw_product *product, const void *matrix, const int16_t *numbers)
+static nw_rc upload(struct nw_product *product, const void *matrix, size_t rows,
+                    const int16_t *numbers)
 {
     const struct nw_dev_ops *ops = product->device->dev->ops;
     struct nw_stream *stream = product->device->stream;
     unsigned char *to = (unsigned char *)(uintptr_t)matrix;
     const size_t k = (size_t)product->gemm.k;
     const size_t row_bytes = k * nw_gemm_element_bytes(product->gemm.dtype);
-    const size_t rows_at_once = STAGE_BYTES / row_bytes, rows = (size_t)product->gemm.m;
+    const size_t rows_at_once = STAGE_BYTES / row_bytes;
 
     for (size_t row = 0; row < NW_PRODUCT_PERIOD && row < rows; row += rows_at_once) {
         const size_t left = NW_PRODUCT_PERIOD - row;
@@ -176,10 +221,10 @@ static nw_rc upload(struct nw_product *product, const void *matrix, const int16_
 
 nw_rc nw_product_operands(struct nw_product *product, int32_t dtype)
 {
-    make_numbers(product, dtype == NW_FLOAT8 ? RANGE_8BIT : RANGE_16BIT);
+    make_numbers(product, range_of(dtype, product->gemm.k));
     product->gemm.dtype = dtype;
-    NW_TRY(upload(product, product->gemm.a, product->numbers));
-    return upload(product, product->gemm.b,
+    NW_TRY(upload(product, product->gemm.a, (size_t)product->gemm.m, product->numbers));
+    return upload(product, product->gemm.b, (size_t)product->gemm.n,
                   product->numbers + (size_t)NW_PRODUCT_PERIOD * (size_t)product->gemm.k);
 }
 
@@ -199,10 +244,10 @@ nw_rc nw_product_queue(struct nw_product *product, nw_product_lane lane)
 
 nw_rc nw_product_spoil(struct nw_product *product)
 {
-    const uint64_t n = (uint64_t)product->gemm.n;
+    const uint64_t m = (uint64_t)product->gemm.m, n = (uint64_t)product->gemm.n;
 
     return product->device->dev->ops->set(product->device->stream, product->gemm.d, 0xff,
-                                          sizeof(float) * n * n); /* a NaN everywhere */
+                                          sizeof(float) * m * n); /* a NaN everywhere */
 }
 
 static void check_row(const struct nw_product *product, size_t row, const float *found,
@@ -231,13 +276,14 @@ nw_rc nw_product_check(struct nw_product *product, uint64_t *wrong_out, struct n
 {
     const struct nw_dev_ops *ops = product->device->dev->ops;
     struct nw_stream *stream = product->device->stream;
-    const size_t n = (size_t)product->gemm.n, row_bytes = n * sizeof(float);
+    const size_t n = (size_t)product->gemm.n, m = (size_t)product->gemm.m;
+    const size_t row_bytes = n * sizeof(float);
     const size_t rows_at_once = STAGE_BYTES / row_bytes - 1; /* the stage's last row: wanted */
     float *wanted = (float *)(void *)(product->stage + rows_at_once * row_bytes);
     uint64_t wrong = 0;
 
-    for (size_t row = 0; row < n; row += rows_at_once) {
-        const size_t count = n - row < rows_at_once ? n - row : rows_at_once;
+    for (size_t row = 0; row < m; row += rows_at_once) {
+        const size_t count = m - row < rows_at_once ? m - row : rows_at_once;
 
         NW_TRY(ops->copy(stream, product->stage, (const char *)product->gemm.d + row * row_bytes,
                          count * row_bytes));

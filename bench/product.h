@@ -1,4 +1,4 @@
-/* Private to bench/. A matrix product D = A · Bᵀ (n × n × n) on a rank's GPU, ours or cuBLAS', as
+/* Private to bench/. A matrix product D = A · Bᵀ (m × n × k) on a rank's GPU, ours or cuBLAS', as
  * something to load the GPU with, to time and to verify.
  *
  * Operands are random numbers, never zeros, which would need less power and let the clock rise:
@@ -17,6 +17,7 @@
 #define NW_BENCH_PRODUCT_H
 
 #include "bench/device_work.h"
+#include "bench/plan.h"
 #include "kernels/cublas_api.h"
 
 #define NW_PRODUCT_PERIOD 127
@@ -51,10 +52,17 @@ struct nw_product {
  * millisecond and more, and operands and result fill at most half of the memory. `wanted` 0: the
  * largest. 0: nothing fits. */
 int nw_product_size(int wanted, uint64_t free_bytes);
-uint64_t nw_product_bytes(int n, int32_t dtype); /* of both operands and the result */
+/* Of both operands and the result. */
+uint64_t nw_product_bytes(const struct nw_gemm_shape *shape, int32_t dtype);
+/* Is there room for it, as nw_product_size says? */
+bool nw_product_fits(const struct nw_gemm_shape *shape, uint64_t free_bytes);
+/* Can our own kernel make it, of whole tiles? */
+bool nw_product_is_tiled(const struct nw_gemm_shape *shape);
 
-/* cuBLAS works on device->stream. `product` may be closed also after a failure. */
+/* Of n × n × n. cuBLAS works on device->stream. `product` may be closed also after a failure. */
 nw_rc nw_product_open(struct nw_device *device, int n, struct nw_product *product_out);
+/* Another shape from now on; operands must be made anew. m and n: NW_PRODUCT_PERIOD and more. */
+nw_rc nw_product_reshape(struct nw_product *product, const struct nw_gemm_shape *shape);
 void nw_product_close(struct nw_product *product);
 /* Waits until they are on the GPU. */
 nw_rc nw_product_operands(struct nw_product *product, int32_t dtype);

@@ -1,4 +1,6 @@
 /* nodeworth bench: measure, show nccl-tests' table, keep every record on disk as it comes. */
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/lanes.h"
 #include "cli/progress.h"
+#include "cli/shapes.h"
 #include "cli/watch.h"
 #include "report/bench_text.h"
 #include "results/results.h"
@@ -17,6 +20,8 @@
 
 struct session {
     struct nw_plan plan;
+    struct nw_model_request model;   /* whose products are measured */
+    char shapes[NW_CLI_SHAPES_TEXT]; /* of the plan */
     struct nw_bench_status *status;
     /* rank 0's */
     char path[4096]; /* of results.jsonl; "": only the table */
@@ -285,9 +290,48 @@ static nw_rc check_launch(const struct nw_plan *plan)
     return NW_OK;
 }
 
+/* The plan's, and what of a model says which products it has. */
+static struct nw_option *make_rows(size_t *count_out)
+{
+    static const char *const of_model[] = {"model", "seq", "micro-batch", "precision", "tp"};
+    struct nw_option *rows = calloc(nw_plan_row_count + nw_model_option_count + 1, sizeof *rows);
+    static const struct nw_option head = {.help = "Whose matrix products (case gemm):"};
+    size_t count;
+
+    if (rows == NULL)
+        return NULL;
+    count =
+        nw_cli_embed(rows, nw_plan_rows, nw_plan_row_count, offsetof(struct session, plan), true);
+    count += nw_cli_embed(rows + count, &head, 1, 0, true);
+    for (size_t i = 0; i < nw_model_option_count; i++)
+        for (size_t j = 0; j < sizeof of_model / sizeof *of_model; j++)
+            if (nw_model_options[i].name != NULL &&
+                strcmp(nw_model_options[i].name, of_model[j]) == 0)
+                count += nw_cli_embed(rows + count, &nw_model_options[i], 1,
+                                      offsetof(struct session, model), false);
+    *count_out = count;
+    return rows;
+}
+
+/* The other options of a model as if none was given. */
+static nw_rc take_model(struct session *session)
+{
+    const struct nw_model_request given = session->model;
+
+    NW_TRY(nw_options_reset(nw_model_options, nw_model_option_count, &session->model));
+    session->model.model = given.model;
+    session->model.sequence = given.sequence;
+    session->model.micro_batch = given.micro_batch;
+    session->model.precision = given.precision;
+    session->model.tp = given.tp;
+    return nw_cli_take_shapes(&session->model, &session->plan, session->shapes);
+}
+
 int nw_cmd_bench(int argc, char **argv)
 {
     struct session session = {.rc = NW_OK};
+    size_t row_count = 0;
+    struct nw_option *rows = make_rows(&row_count);
     struct nw_cli cli = {
         .doc = "Measure collectives, pairs, scaling and GPUs between the ranks of an mpirun: "
                "verified, "
@@ -295,13 +339,17 @@ int nw_cmd_bench(int argc, char **argv)
                "Letters are nccl-tests' where it has them. Without -J and --out there is only the "
                "table. Exit codes: 0, 1 wrong data, 2 bad input, 3 nothing could be measured, 4 a "
                "rank or a lane died or hung (what was finished is in the file).",
-        .rows = nw_plan_rows,
-        .row_count = nw_plan_row_count,
-        .target = &session.plan,
+        .rows = rows,
+        .row_count = row_count,
+        .target = &session,
     };
     const bool speaks = nw_cli_launch_rank() <= 0;
-    nw_rc rc = nw_cli_parse(&cli, argc, argv, speaks);
+    nw_rc rc = rows != NULL ? nw_cli_parse(&cli, argc, argv, speaks)
+                            : nw_fail(NW_ENOMEM, "out of memory for the command line");
 
+    free(rows);
+    if (rc == NW_OK)
+        rc = take_model(&session);
     if (rc == NW_OK)
         rc = nw_plan_resolve(&session.plan);
     if (rc == NW_OK)

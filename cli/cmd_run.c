@@ -13,6 +13,7 @@
 #include "cli/lanes.h"
 #include "cli/progress.h"
 #include "cli/run_verdict.h"
+#include "cli/shapes.h"
 #include "cli/watch.h"
 #include "kernels/host_gemm.h"
 #include "model/request.h"
@@ -122,6 +123,7 @@ struct session {
     struct nw_results_writer *writer;
     struct nw_progress_line progress;
     char directory[512], results_path[600], report_path[600];
+    char shapes[NW_CLI_SHAPES_TEXT]; /* of the plan */
 };
 
 /* ---- rank 0: the files ------------------------------------------------------------------------
@@ -296,19 +298,6 @@ static int work(void *argument, void *status)
 /* ---- the command ------------------------------------------------------------------------------
  */
 
-/* Can the job be read, whatever its compute rate will be? */
-static nw_rc check_job(const struct nw_model_request *request)
-{
-    struct nw_model_request trial = *request;
-    struct nw_model model;
-
-    if (trial.tflops <= 0 && trial.gemm_tflops <= 0 && trial.gpu == NULL)
-        trial.gemm_tflops = 1;
-    NW_TRY(nw_model_open(&trial, NULL, &model));
-    nw_model_close(&model);
-    return NW_OK;
-}
-
 /* Bad input is said before MPI starts and anything is measured. */
 static nw_rc check_inputs(struct session *session)
 {
@@ -318,15 +307,15 @@ static nw_rc check_inputs(struct session *session)
         return nw_fail(
             NW_EUSAGE,
             "option --backend: the local double is for bench; accepted: auto, mpi, nccl");
+    /* Also: can the job be read, whatever its compute rate will be? */
+    NW_TRY(nw_cli_take_shapes(&options->model, &session->options.plan, session->shapes));
     NW_TRY(nw_plan_resolve(&session->options.plan));
     if (options->plan.out_dir != NULL && strlen(options->plan.out_dir) >= sizeof session->directory)
         return nw_fail(
             NW_EUSAGE,
             "option --out: the name of the directory is too long; accepted: up to %zu bytes",
             sizeof session->directory - 1);
-    if (options->quote != NULL)
-        NW_TRY(nw_quote_read(options->quote, &session->quote));
-    return options->model.model != NULL ? check_job(&options->model) : NW_OK;
+    return options->quote != NULL ? nw_quote_read(options->quote, &session->quote) : NW_OK;
 }
 
 int nw_cmd_run(int argc, char **argv)

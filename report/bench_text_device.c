@@ -185,9 +185,9 @@ static void gemm_header(const struct nw_bench_text *text)
     fprintf(text->stream,
             "#\n# gemm: matrix products on all GPUs at once; clock, power, temperature and reasons "
             "to throttle: the worst seen under load%s\n#\n"
-            "#    %4s  %-20s %-7s %-8s %6s  %9s  %8s  %6s  %11s  %9s  %4s  %6s  %s\n",
-            nw_bench_simulated(text), "rank", "host", "by", "type", "n", "time (us)", "TFLOP/s",
-            "+/-(%)", "clock (MHz)", "power (W)", "C", "#wrong", "slowed down by");
+            "#    %4s  %-20s %-7s %-8s %16s  %9s  %8s  %6s  %11s  %9s  %4s  %6s  %s\n",
+            nw_bench_simulated(text), "rank", "host", "by", "type", "m x n x k", "time (us)",
+            "TFLOP/s", "+/-(%)", "clock (MHz)", "power (W)", "C", "#wrong", "slowed down by");
 }
 
 /* "1755/1980": of a limit. */
@@ -210,15 +210,27 @@ static const char *throttle_cell(char text[160], const struct nw_gpu_state *stat
     return nw_throttle_text(text, (uint64_t)state->throttle & ~(uint64_t)NW_THROTTLE_IDLE);
 }
 
+/* Records of old files have no shape: square. */
+static const char *shape_cell(char text[64], const struct nw_record *record)
+{
+    if (record->m > 0)
+        snprintf(text, 64, "%llux%llux%llu", (unsigned long long)record->m,
+                 (unsigned long long)record->n, (unsigned long long)record->k);
+    else
+        snprintf(text, 64, "%.0f", sqrt((double)record->count));
+    return text;
+}
+
 static void gemm_record(struct nw_bench_text *text, const struct nw_record *record)
 {
     const struct nw_gpu_state *state = &record->during;
     char time[32], rate[32], interval[32], clock[64], power[64], heat[32], wrong[32], why[160];
+    char shape[64];
 
     fprintf(text->stream,
-            "gemm %4d  " HOST " %-7s %-8s %6.0f  %9s  %8s  %6s  %11s  %9s  %4s  %6s  %s\n",
-            record->peer_a, record->host_a, record->lane, record->dtype,
-            sqrt((double)record->count), nw_bench_cell(time, record->time_ns.median / 1e3, 9),
+            "gemm %4d  " HOST " %-7s %-8s %16s  %9s  %8s  %6s  %11s  %9s  %4s  %6s  %s\n",
+            record->peer_a, record->host_a, record->lane, record->dtype, shape_cell(shape, record),
+            nw_bench_cell(time, record->time_ns.median / 1e3, 9),
             nw_bench_cell(rate, record->flop_per_s / 1e12, 8),
             nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
             of_limit(clock, state->sm_clock_hz / 1e6, state->sm_max_clock_hz / 1e6),
