@@ -17,24 +17,6 @@ void nw_curves_free(struct nw_curves *curves)
     *curves = (struct nw_curves){0};
 }
 
-const struct nw_curve *nw_curves_find(const struct nw_curves *curves, const char *collective,
-                                      const char *lane, int rank_count, int host_count)
-{
-    const struct nw_curve *first = NULL;
-
-    for (size_t i = 0; i < curves->count; i++) {
-        const struct nw_curve *curve = &curves->items[i];
-
-        if (curve->rank_count != rank_count || curve->host_count != host_count ||
-            strcmp(curve->collective, collective) != 0 || strcmp(curve->lane, lane) != 0)
-            continue;
-        if (curve->features[0] == '\0')
-            return curve;
-        first = first != NULL ? first : curve;
-    }
-    return first;
-}
-
 bool nw_curves_have_lane(const struct nw_curves *curves, const char *lane)
 {
     for (size_t i = 0; i < curves->count; i++)
@@ -289,11 +271,26 @@ static struct nw_curve_point scaled(const struct nw_curve_point *at, double byte
                                    .high_ns = at->high_ns * factor};
 }
 
+/* `bytes` lies between this point and the next, or on either; of one point: on it. */
+static const struct nw_curve_point *point_below(const struct nw_curve *curve, double bytes)
+{
+    size_t low = 0, high = curve->point_count - 1;
+
+    while (high - low > 1) {
+        const size_t middle = (low + high) / 2;
+
+        if (curve->points[middle].bytes <= bytes)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &curve->points[low];
+}
+
 bool nw_curve_time(const struct nw_curve *curve, double bytes, struct nw_curve_point *point_out)
 {
     const struct nw_curve_point *points = curve->points;
     const struct nw_curve_point *first = &points[0], *last = &points[curve->point_count - 1];
-    size_t low = 0, high = curve->point_count - 1;
 
     if (bytes < first->bytes) {
         const double slope = (first->time_ns - curve->alpha_ns) / first->bytes;
@@ -307,15 +304,7 @@ bool nw_curve_time(const struct nw_curve *curve, double bytes, struct nw_curve_p
         *point_out = scaled(last, bytes, last->time_ns + beyond);
         return true;
     }
-    while (high - low > 1) {
-        const size_t middle = (low + high) / 2;
-
-        if (points[middle].bytes <= bytes)
-            low = middle;
-        else
-            high = middle;
-    }
-    const struct nw_curve_point *a = &points[low], *b = &points[high];
+    const struct nw_curve_point *a = point_below(curve, bytes), *b = a + 1;
 
     if (bytes == a->bytes || bytes == b->bytes) {
         *point_out = bytes == a->bytes ? *a : *b;
@@ -334,21 +323,12 @@ double nw_curve_time_only(const struct nw_curve *curve, double bytes)
 {
     const struct nw_curve_point *points = curve->points;
     const struct nw_curve_point *first = &points[0], *last = &points[curve->point_count - 1];
-    size_t low = 0, high = curve->point_count - 1;
 
     if (bytes <= first->bytes)
         return curve->alpha_ns + (first->time_ns - curve->alpha_ns) / first->bytes * bytes;
     if (bytes >= last->bytes)
         return last->time_ns + curve->beta_ns_per_byte * (bytes - last->bytes);
-    while (high - low > 1) {
-        const size_t middle = (low + high) / 2;
-
-        if (points[middle].bytes <= bytes)
-            low = middle;
-        else
-            high = middle;
-    }
-    const struct nw_curve_point *a = &points[low], *b = &points[high];
+    const struct nw_curve_point *a = point_below(curve, bytes), *b = a + 1;
 
     return exp(a->log_time_ns + (log(bytes) - a->log_bytes) / (b->log_bytes - a->log_bytes) *
                                     (b->log_time_ns - a->log_time_ns));

@@ -65,9 +65,6 @@ void nw_curves_free(struct nw_curves *curves); /* leaves an empty set */
 /* The lane to use when none is asked for: auto, host, local, else the first measured; NULL: none.
  */
 const char *nw_curves_lane(const struct nw_curves *curves);
-/* Without features where there is such a curve, else the first. */
-const struct nw_curve *nw_curves_find(const struct nw_curves *curves, const char *collective,
-                                      const char *lane, int rank_count, int host_count);
 
 /* Time of one call at `bytes`; returns true when that is outside the measured sizes. */
 bool nw_curve_time(const struct nw_curve *curve, double bytes, struct nw_curve_point *point_out);

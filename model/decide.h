@@ -152,7 +152,6 @@ struct nw_choice { /* one node count */
     double speedup, efficiency;  /* strong: useful tokens/s over the base; over base × nodes */
     double weak_speedup, weak_efficiency;
     double price_per_hour; /* 1 per node when no price was given */
-    double one_off_cost;   /* set-up of the further nodes */
     double cost_per_billion_tokens;
     double time_ns, cost;                  /* of all --tokens, one-off cost included; NAN */
     double deadline_tokens, deadline_cost; /* reached and spent by --deadline; NAN */
@@ -216,7 +215,6 @@ struct nw_decision {
 
 nw_rc nw_decide(const struct nw_model *model, struct nw_decision *decision_out);
 void nw_decision_free(struct nw_decision *decision);
-const char *nw_pays_name(nw_pays pays);       /* "yes" "no" "memory" … */
 const char *nw_rental_name(nw_rental rental); /* "hour" "month" "spot" */
 /* For --json; the caller owns the result. */
 nw_rc nw_decision_to_json(const struct nw_model *model, const struct nw_decision *decision,

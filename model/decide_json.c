@@ -22,11 +22,6 @@ static const char *const figure_names[] = {
     [NW_FIGURE_QUOTED] = "quoted",
 };
 
-const char *nw_pays_name(nw_pays pays)
-{
-    return pays_names[pays];
-}
-
 /* ---- one node count ------------------------------------------------------------------------ */
 
 static nw_rc set_break_even(json_t *object, const struct nw_choice *choice)

@@ -103,15 +103,14 @@ static const char *money_range(struct nw_cell *cell, const struct nw_candidate *
 
 static const char *time_range(struct nw_cell *cell, const struct nw_candidate *candidate)
 {
-    const double day_ns = 86400e9;
     struct nw_cell middle, low, high;
     char text[3][32];
 
-    if (candidate->time_ns >= 2 * day_ns)
+    if (candidate->time_ns >= 2 * DAY_NS)
         snprintf(cell->text, sizeof cell->text, "%.14s [%.14s, %.14s] days",
-                 nw_format_sig(text[0], candidate->time_ns / day_ns, 3),
-                 nw_format_sig(text[1], candidate->time_low_ns / day_ns, 3),
-                 nw_format_sig(text[2], candidate->time_high_ns / day_ns, 3));
+                 nw_format_sig(text[0], candidate->time_ns / DAY_NS, 3),
+                 nw_format_sig(text[1], candidate->time_low_ns / DAY_NS, 3),
+                 nw_format_sig(text[2], candidate->time_high_ns / DAY_NS, 3));
     else
         snprintf(cell->text, sizeof cell->text, "%.20s [%.18s, %.18s]",
                  nw_cell_part(&middle, candidate->time_ns),

@@ -6,8 +6,6 @@
 #include "base/units.h"
 #include "report/decide_text_parts.h"
 
-#define DAY_NS 86400e9
-
 void nw_say(struct nw_say *say, const char *format, ...)
 {
     va_list arguments;

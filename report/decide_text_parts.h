@@ -10,6 +10,8 @@ struct nw_say { /* a text that grows; cut at the end of its room */
 };
 void nw_say(struct nw_say *say, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+#define DAY_NS 86400e9
+
 /* "22.4 days", from two days on; else "1 h 12 min". */
 const char *nw_cell_span(struct nw_cell *cell, double ns);
 /* "1,240,000" as 1.24 M; below 10^6 three digits at least: 12.4, 81200. */

@@ -6,8 +6,6 @@
 #include "base/units.h"
 #include "report/decide_text_parts.h"
 
-#define GIB (1024.0 * 1024 * 1024)
-
 static const char *on_nodes(struct nw_cell *cell, const struct nw_choice *choice)
 {
     snprintf(cell->text, sizeof cell->text, "%d node%s", choice->node_count,

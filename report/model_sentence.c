@@ -6,7 +6,6 @@
 #include "base/units.h"
 #include "report/decide_text_parts.h"
 
-#define GIB (1024.0 * 1024 * 1024)
 /* Less of a step than this is not worth a word. */
 #define WAIT_WORTH_NAMING 0.005
 

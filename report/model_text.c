@@ -8,21 +8,11 @@
 #include "base/units.h"
 #include "report/model_text_parts.h"
 
-#define GIB (1024.0 * 1024 * 1024)
-
 const char *nw_cell_gib(struct nw_cell *cell, double bytes)
 {
     char number[32];
 
     snprintf(cell->text, sizeof cell->text, "%s", nw_format_sig(number, bytes / GIB, 3));
-    return cell->text;
-}
-
-const char *nw_cell_duration(struct nw_cell *cell, double ns)
-{
-    char text[32];
-
-    snprintf(cell->text, sizeof cell->text, "%s", ns == 0 ? "0" : nw_format_ns(text, ns));
     return cell->text;
 }
 

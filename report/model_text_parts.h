@@ -4,12 +4,13 @@
 
 #include "report/model_text.h"
 
+#define GIB (1024.0 * 1024 * 1024)
+
 struct nw_cell { /* holds the text that a call returns */
     char text[64];
 };
 
 const char *nw_cell_gib(struct nw_cell *cell, double bytes);
-const char *nw_cell_duration(struct nw_cell *cell, double ns);
 const char *nw_cell_part(struct nw_cell *cell, double ns);
 const char *nw_cell_interval(struct nw_cell *cell, const struct nw_step *step);
 const char *nw_cell_bounds(struct nw_cell *cell, const struct nw_step *step);

@@ -109,7 +109,7 @@ static void print_change(FILE *stream, const struct nw_fit_item *item, const cha
                  item->change->more_gpus ? ", %.2f× the GPU time" : ", %.2f× the time",
                  item->time_ratio);
     snprintf(text, sizeof text, "%s: %s GiB%s%s", item->text,
-             nw_format_sig(gib, item->memory_bytes / (1024.0 * 1024 * 1024), 3), ratio,
+             nw_format_sig(gib, item->memory_bytes / GIB, 3), ratio,
              item->change->other_numerics ? "; other rounding" : "");
     nw_print_wrapped(stream, lead, "        ", text);
 }
