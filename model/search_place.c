@@ -250,6 +250,11 @@ static nw_rc fill_hops(const struct nw_cut *cut, const struct nw_job *job, struc
     placement->hop_ns_per_sequence = (1 - share) * line[0][1] + share * line[1][1];
     placement->far_ns = line[far > 0][0];
     placement->far_ns_per_sequence = line[far > 0][1];
+    /* A stage that has a node of its own has two boundaries between nodes. */
+    const int other = far > 0 && (stride >= per_node || far == placement->pp - 1);
+
+    placement->pair_ns = placement->far_ns + line[other][0];
+    placement->pair_ns_per_sequence = placement->far_ns_per_sequence + line[other][1];
     return NW_OK;
 }
 

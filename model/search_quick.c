@@ -44,7 +44,10 @@ static double gathers_ns(const struct nw_placement *at, const struct pass *pass,
     if (at->gathers_updated || at->pp > 1) {
         const double ns = left_of_chunks(messages->forward_gather_ns, v, at->pp * forward);
 
-        return fmin(first, ns) + added(larger(ns - first, 0), forward, loss) +
+        const double shown = fmin(first, ns) + added(larger(ns - first, 0), forward, loss);
+
+        /* Unit by unit each stage begins with its own gathers when the first micro-batch comes. */
+        return shown * (at->gathers_updated ? 1 : at->pp) +
                loss * (messages->forward_gather_ns - ns);
     }
     const double there = larger(messages->forward_gather_ns, messages->weight_copy_ns);
@@ -65,8 +68,14 @@ static double reductions_ns(const struct nw_placement *at, const struct pass *pa
     double cover = pass->backward_ns / v;
     double ns = messages->reduce_ns;
 
-    if (at->reduces_serial)
-        return times * (messages->reduce_ns + messages->replica_ns);
+    /* Buckets that leave within the last backward pass keep the stage before waiting. */
+    if (at->reduces_serial) {
+        const double all = messages->reduce_ns + messages->replica_ns;
+        const double before = larger(messages->reduce_ns - messages->reduce_tail_ns, 0) /
+                              larger(messages->reduce_ns, 1) * all;
+
+        return times * (all + (at->pp - 1) / v * before);
+    }
     if (at->gathers_twice) /* both go through one communicator */
         cover = larger(cover - messages->backward_gather_ns, 0);
     ns = left_of_chunks(ns, v, at->pp * cover);
@@ -80,16 +89,16 @@ static double reductions_ns(const struct nw_placement *at, const struct pass *pa
  * out as many ago as are in flight: of 1F1B, p - k; interleaved stages run further ahead, and a
  * message is late only when it takes longer than the pass that runs meanwhile. */
 static double period_ns(const struct nw_placement *at, const struct pass *slowest, double all_ns,
-                        double last_ns, double middle_ns, double hop, double far)
+                        double last_ns, double middle_ns, double hop, double far, double pair)
 {
     const double p = at->pp, v = at->virtual_stages;
     const double own = slowest->forward_ns + slowest->backward_ns;
     const double forward = slowest->forward_ns / v, backward = slowest->backward_ns / v;
 
     if (v > 1)
-        return larger(own, v * larger(larger(backward + far, forward + far), 2 * far));
+        return larger(own, v * larger(larger(backward + far, forward + far), pair));
     return larger(larger(own, (all_ns + 2 * (p - 1) * hop) / p),
-                  larger((middle_ns + last_ns) / 2 + far, 2 * far));
+                  larger((middle_ns + last_ns) / 2 + pair - far, pair));
 }
 
 /* The pipeline: filled and emptied once, in between as fast as its slowest stage and its messages
@@ -101,9 +110,10 @@ static double pipeline_ns(const struct nw_placement *at, const double stage_ns[N
     const double own = slowest->forward_ns + slowest->backward_ns;
     const double hop = at->hop_ns + at->hop_ns_per_sequence * micro_batch;
     const double far = at->far_ns + at->far_ns_per_sequence * micro_batch;
+    const double pair = at->pair_ns + at->pair_ns_per_sequence * micro_batch;
     const int last = at->counts->stage_count - 1;
     const double middle = stage_ns[last > 0 ? last - 1 : 0];
-    const double period = period_ns(at, slowest, all, stage_ns[last], middle, hop, far);
+    const double period = period_ns(at, slowest, all, stage_ns[last], middle, hop, far, pair);
     const double waits = larger(m - p, 0) * (period - own);
 
     return m * own + (all - own) / v + 2 * (p - 1) * hop + waits +
