@@ -13,13 +13,18 @@
 #include "model/operators.h"
 #include "model/profile.h"
 
+/* Of each product of an adapter, with its part of dropout, cast, scale and sum (PEFT
+ * lora/layer.py: six kernels for two products): an eager framework launches no more for it. */
+#define ADAPTER_KERNELS 3.0
+
 struct rates {
     const struct nw_platform *platform;
     const struct nw_profile *profile;
     nw_units_kind units, wide_units; /* wide: of what fp8 leaves in 16 bit */
     double e, gradient_bytes;
     double launch_ns;
-    double scale; /* of everything: framework × anchor */
+    double scale;           /* of everything: framework × anchor */
+    double adapter_kernels; /* as many of a layer's own */
 };
 
 static double constant(const struct nw_platform *platform, nw_constant key)
@@ -45,6 +50,9 @@ static struct rates rates_of(const struct nw_job *job, const struct nw_layout *l
         .gradient_bytes =
             job->gradient_bytes > 0 ? job->gradient_bytes : job->precision->element_bytes,
         .launch_ns = constant(platform, NW_CONSTANT_LAUNCH_NS) * profile->launch_share,
+        .adapter_kernels = profile->launch_share > 0
+                               ? fmin(ADAPTER_KERNELS / profile->launch_share, ADAPTER_KERNELS)
+                               : 1,
         .scale = profile->time_factor *
                  (platform->step_time_factor > 0 ? platform->step_time_factor : 1),
     };
@@ -69,7 +77,7 @@ static void add_product(const struct rates *rates, const struct nw_linear *linea
         nw_product_ns(rates->platform, narrow ? rates->units : rates->wide_units, &product);
 
     *(linear->attention ? &pass->attention_ns : &pass->product_ns) += ns;
-    pass->kernels += 1;
+    pass->kernels += linear->adapter ? rates->adapter_kernels : 1;
 }
 
 static void forward_linear(const struct rates *rates, const struct nw_linear *linear,

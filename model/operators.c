@@ -84,14 +84,15 @@ static void add_adapter(struct nw_operators *operators, const struct nw_job *job
 
     if (!is_adapted(job) || (job->lora.targets & target) == 0)
         return;
-    add(operators,
-        &(struct nw_linear){.batch = 1, .rows = rows, .in = in, .out = rank, .weights = true});
-    add(operators,
-        &(struct nw_linear){.batch = 1, .rows = rows, .in = rank, .out = out, .weights = true});
+    struct nw_linear half = {
+        .batch = 1, .rows = rows, .in = in, .out = rank, .weights = true, .adapter = true};
+
+    add(operators, &half);
+    half.in = rank;
+    half.out = out;
+    add(operators, &half);
     operators->forward_bytes += 3 * e * rows * out; /* the sum; backward of the input's gradients */
     operators->backward_bytes += 3 * e * rows * in;
-    operators->forward_kernels += 1;
-    operators->backward_kernels += 1;
 }
 
 static void add_norm(struct nw_operators *operators, double elements, double e)

@@ -18,6 +18,7 @@ struct nw_linear {
     bool frozen;    /* a weight without gradient (LoRA's base) */
     bool narrow;    /* cast to fp8 where the job computes in it */
     bool attention; /* of the materialised attention core */
+    bool adapter;   /* of LoRA */
 };
 
 struct nw_attention_core {         /* fused (flash): scores never in memory */
