@@ -176,3 +176,30 @@ Test(bench_plan, the_echo_and_the_hash_are_about_what_is_measured)
     cr_expect_null(json_object_get(json, "json-file"));
     json_decref(json);
 }
+
+Test(bench_plan, shapes_of_products)
+{
+    static const struct {
+        const char *text;
+        size_t count; /* 0: refused */
+    } rows[] = {{"8192x4096x14336", 1}, {"128x128x64,256x1000x520", 2},
+                {"8192x4096", 0},       {"8192x4096x14336x2", 0},
+                {"100x4096x4096", 0},   {"128x4097x4096", 0},
+                {"128x4096x-8", 0},     {"", 0},
+                {"128x128x64,", 0},     {"128x128x1000000000", 0},
+                {"axbxc", 0},           {"128x128x99999999999999999999", 0}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct nw_plan plan = fresh();
+
+        set(&plan, "gemm-shapes", rows[i].text);
+        const nw_rc rc = nw_plan_resolve(&plan);
+
+        cr_expect_eq(rc, rows[i].count > 0 ? NW_OK : NW_EUSAGE, "%s", rows[i].text);
+        if (rc == NW_OK)
+            cr_expect_eq(plan.shape_count, rows[i].count, "%s", rows[i].text);
+        else
+            cr_expect_not_null(strstr(nw_last_error()->text, "--gemm-shapes"), "%s: %s",
+                               rows[i].text, nw_last_error()->text);
+    }
+}

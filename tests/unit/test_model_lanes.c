@@ -48,6 +48,7 @@ static void add_product(struct nw_run *run, const char *lane, int rank, const ch
     record->bytes = 1u << 20;
     record->peer_a = rank;
     record->time_ns = nw_stats_single(1e6);
+    record->count = 8192u * 8192u;
     record->flop_per_s = tflops * 1e12;
 }
 

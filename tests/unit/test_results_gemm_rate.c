@@ -64,3 +64,43 @@ Test(results_gemm_rate, the_better_lane_of_the_slowest_gpu_counts)
         cr_expect(nw_gemm_rate_of(records, count, cases[c].dtype, NULL, NULL, NULL));
     }
 }
+
+static struct nw_record shaped(int rank, const char *lane, uint64_t n, uint64_t k, double tflops)
+{
+    struct nw_record record = product(rank, lane, "bfloat16", tflops);
+
+    record.m = 1024;
+    record.n = n;
+    record.k = k;
+    record.count = record.m * n;
+    return record;
+}
+
+Test(results_gemm_rate, each_shape_by_the_slowest_gpu_of_all_runs)
+{
+    struct nw_record first[] = {
+        shaped(0, "own", 4096, 512, 300),  shaped(1, "own", 4096, 512, 290),
+        shaped(0, "cublas", 4096, 512, 0), shaped(1, "cublas", 4096, 512, 310),
+        shaped(0, "own", 512, 4096, 200),  shaped(1, "own", 512, 4096, NAN),
+        shaped(0, "own", 2048, 512, 100),  shaped(1, "own", 2048, 512, 101),
+    };
+    struct nw_record second[] = {shaped(0, "cublas", 4096, 512, 280),
+                                 product(0, "own", "bfloat16", 400), /* an old file's: 4 x 4 x 4 */
+                                 product(0, "own", "half", 50)};
+    const struct nw_run runs[] = {{.records = first, .record_count = 8},
+                                  {.records = second, .record_count = 3}};
+    const struct nw_run *const both[] = {&runs[0], &runs[1]};
+    struct nw_gemm_measured found[8];
+
+    second[1].count = 16;
+    cr_assert_eq(nw_gemm_shapes_of(both, 1, "bfloat16", found, 8), 2); /* one is wrong on GPU 1 */
+    cr_expect_float_eq(found[0].flop_per_s, 300e12, 1);
+    cr_expect_eq(found[0].gpu_count, 2);
+    cr_expect_float_eq(found[0].low / found[0].flop_per_s, 1 / 1.02, 1e-9);
+    cr_expect_float_eq(found[1].flop_per_s, 100e12, 1);
+    cr_assert_eq(nw_gemm_shapes_of(both, 2, "bfloat16", found, 8), 3);
+    cr_expect_float_eq(found[0].flop_per_s, 280e12, 1);
+    cr_expect(found[2].m == 4 && found[2].n == 4 && found[2].k == 4);
+    cr_expect_eq(nw_gemm_shapes_of(both, 2, "bfloat16", found, 1), 1);
+    cr_expect_eq(nw_gemm_shapes_of(both, 2, "f8e4m3", found, 8), 0);
+}
