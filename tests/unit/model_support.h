@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "collectives/coll.h"
@@ -134,6 +135,27 @@ static inline struct nw_platform platform_on(const struct nw_curves *curves, dou
                    .inter_busbw_bytes_per_s = NAN,
                    .link_bytes_per_s = NAN},
     };
+}
+
+/* A preset in bf16 with Adam and a flash kernel. */
+static inline struct nw_job preset_job(const char *model, uint64_t sequence, uint64_t micro_batch,
+                                       uint64_t global_batch)
+{
+    struct nw_job job = {.sequence = sequence,
+                         .micro_batch = micro_batch,
+                         .global_batch = global_batch,
+                         .precision = nw_precision_named("bf16"),
+                         .optimizer = nw_optimizer_named("adam"),
+                         .master_bytes = NAN,
+                         .gradient_bytes = 2,
+                         .flash = true,
+                         .tokens = NAN};
+
+    if (nw_transformer_find(model, &job.net) != NW_OK) {
+        fprintf(stderr, "%s\n", nw_last_error()->text);
+        abort();
+    }
+    return job;
 }
 
 #endif

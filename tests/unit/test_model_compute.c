@@ -181,17 +181,7 @@ Test(model_compute, a_stated_rate_is_the_steps_own)
 
 static struct nw_job job_of(const char *model)
 {
-    struct nw_job job = {.sequence = 2048,
-                         .micro_batch = 1,
-                         .global_batch = 8,
-                         .precision = &nw_precisions[1],
-                         .optimizer = &nw_optimizers[0],
-                         .master_bytes = NAN,
-                         .gradient_bytes = 2,
-                         .flash = true};
-
-    cr_assert_eq(nw_transformer_find(model, &job.net), NW_OK);
-    return job;
+    return preset_job(model, 2048, 1, 8);
 }
 
 /* Recomputation, adapters and their frozen base against the whole. */

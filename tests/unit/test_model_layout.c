@@ -5,17 +5,7 @@
 
 static struct nw_job llama(void)
 {
-    struct nw_job job = {.sequence = 4096,
-                         .micro_batch = 1,
-                         .global_batch = 128,
-                         .precision = &nw_precisions[1],
-                         .optimizer = &nw_optimizers[0],
-                         .gradient_bytes = 2,
-                         .flash = true,
-                         .tokens = NAN};
-
-    cr_assert(eq(int, nw_transformer_find("llama-3-8b", &job.net), NW_OK));
-    return job;
+    return preset_job("llama-3-8b", 4096, 1, 128);
 }
 
 /* Ranks are dealt tp-cp-dp-pp; groups that meet on a node share its NICs. */

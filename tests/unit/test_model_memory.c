@@ -8,18 +8,7 @@
 
 static struct nw_job job_of(const char *model)
 {
-    struct nw_job job = {.sequence = 2048,
-                         .micro_batch = 1,
-                         .global_batch = 512,
-                         .precision = &nw_precisions[1],
-                         .optimizer = &nw_optimizers[0],
-                         .master_bytes = NAN,
-                         .gradient_bytes = 2,
-                         .flash = true,
-                         .tokens = NAN};
-
-    cr_assert(eq(int, nw_transformer_find(model, &job.net), NW_OK));
-    return job;
+    return preset_job(model, 2048, 1, 512);
 }
 
 static struct nw_layout layout_of(const char *framework, const char *strategy, int ranks)

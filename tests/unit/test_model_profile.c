@@ -23,34 +23,18 @@ Test(profile, every_framework_and_strategy_is_named_once_and_says_its_source)
     cr_expect(eq(ptr, (void *)nw_strategy_names[nw_strategy_count], NULL));
 }
 
-static const struct nw_profile *named(const char *name)
-{
-    for (size_t i = 0; i < nw_profile_count; i++)
-        if (strcmp(nw_profiles[i].name, name) == 0)
-            return &nw_profiles[i];
-    return NULL;
-}
-
 static struct nw_step predict(const char *strategy, const char *framework, uint64_t micro_batches)
 {
     struct nw_platform platform = platform_on(NULL, 300, 8);
-    struct nw_job job = {.sequence = 4096,
-                         .micro_batch = 1,
-                         .global_batch = 16 * micro_batches,
-                         .precision = &nw_precisions[1],
-                         .optimizer = &nw_optimizers[0],
-                         .gradient_bytes = 2,
-                         .flash = true,
-                         .tokens = NAN};
+    const struct nw_job job = preset_job("llama-2-7b", 4096, 1, 16 * micro_batches);
     const struct nw_layout layout = {.node_count = 2,
                                      .rank_count = 16,
                                      .base_rank_count = 16,
-                                     .profile = named(framework),
+                                     .profile = nw_profile_named(framework),
                                      .strategy = nw_strategy_named(strategy)};
     struct nw_step step;
 
     cr_assert(ne(ptr, (void *)layout.profile, NULL), "%s", framework);
-    cr_assert(eq(int, nw_transformer_find("llama-2-7b", &job.net), NW_OK));
     platform.fabric.intra_busbw_bytes_per_s = 200e9;
     platform.fabric.inter_busbw_bytes_per_s = 40e9;
     cr_assert(eq(int, nw_predict(&job, &platform, &layout, NULL, &step), NW_OK), "%s",

@@ -36,17 +36,7 @@ static struct nw_step predict(const struct nw_job *job, const struct nw_platform
 
 static struct nw_job llama(void)
 {
-    struct nw_job job = {.sequence = 4096,
-                         .micro_batch = 2,
-                         .global_batch = 128,
-                         .precision = &nw_precisions[1],
-                         .optimizer = &nw_optimizers[0],
-                         .gradient_bytes = 2,
-                         .flash = true,
-                         .tokens = NAN};
-
-    cr_assert(eq(int, nw_transformer_find("llama-2-7b", &job.net), NW_OK));
-    return job;
+    return preset_job("llama-2-7b", 4096, 2, 128);
 }
 
 /* Rajbhandari et al. 2020, section 7: 2Ψ, 2Ψ, 3Ψ elements; ZeRO-2 reduces in every micro-batch. The
