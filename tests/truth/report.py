@@ -234,8 +234,8 @@ class Claims:
         stated = [item for item in memory if item[0].job.policy_stated]
         open_ = [item for item in memory if not item[0].job.policy_stated]
         return [f"ratio: {ratio_line(self.ratio)}",
-                f"anchored: {summary(self.anchored).text()}; hidden >= 4096: {summary(self.wide).text()}; anchored by the median of the others: "
-                f"{summary(self.anchored_rest).text()}, hidden >= 4096: {summary(self.wide_rest).text()}",
+                f"anchored: hidden >= 4096, once per machine and stack by its other runs: {summary(self.wide_rest).text()}; by any single other run: "
+                f"{summary(self.wide).text()}; all hidden sizes, once: {summary(self.anchored_rest).text()}; by a single run: {summary(self.anchored).text()}",
                 f"specifications: {summary(self.specs).text()}",
                 f"memory: policy stated: {summary(stated).text()}; not stated: {summary(open_).text()}"]
 
@@ -326,8 +326,8 @@ INTRO = """# Accuracy
 How far the model is from published measurements. Written by `ci/validate`, which runs `nodeworth predict --batch` over `tests/truth/published`; the rules
 (what is predicted, assumed, scored, held out) are in `tests/truth/README.md`, which also lists what was changed after residuals had been seen.
 
-Three claims, never mixed: *ratio* (a pair of runs that differ in GPU count, the smaller measured), *anchored* (another run of the same machine and
-software measured once), *specifications* (nothing measured). Errors are |predicted / measured − 1|; bias is the median of the signed ones; *in interval* is
+Three claims, never mixed: *ratio* (a pair of runs that differ in GPU count, the smaller measured), *anchored* (a machine and
+software stack is calibrated once: by the median of its other runs, or by any single one of them, which is harder), *specifications* (nothing measured). Errors are |predicted / measured − 1|; bias is the median of the signed ones; *in interval* is
 the share of measured values inside the printed interval. Constants and the profiles' time factors are fitted again without the family of sources that is
 scored; other properties of a profile are not, so a source that is the only one of its profile is not wholly held out. *As shipped* is the program as it is.
 """
