@@ -210,7 +210,7 @@ static nw_rc infer_measured(const struct arguments *arguments, const struct nw_c
     nw_rc rc = NW_OK;
 
     for (size_t i = 0; i < arguments->results_files.count && rc == NW_OK; i++)
-        rc = nw_cli_read_results(arguments->results_files.items[i], &results);
+        rc = nw_cli_read_measured(arguments->results_files.items[i], &results);
     if (rc == NW_OK && results.run_count > 0)
         rc = nw_curves_add(&curves, &results, arguments->gpus_per_node);
     if (rc == NW_OK)

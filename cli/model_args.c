@@ -118,7 +118,7 @@ static nw_rc parse(struct nw_cli *cli, int argc, char **argv, struct nw_model_ar
                    struct nw_results *results)
 {
     NW_TRY(nw_cli_parse(cli, argc, argv, true));
-    NW_TRY(nw_cli_read_all_results(&args->results_files, cli, results));
+    NW_TRY(nw_cli_read_all_measured(&args->results_files, cli, results));
     if (args->quote_path == NULL)
         return NW_OK;
     NW_TRY(nw_quote_read(args->quote_path, &args->quote));

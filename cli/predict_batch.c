@@ -76,7 +76,7 @@ static nw_rc answer_file(FILE *file, const struct nw_model_args *args,
     if (line == NULL)
         return nw_fail(NW_ENOMEM, "no memory for a line");
     nw_rc rc = nw_batch_open(&args->request, results->run_count > 0 ? results : NULL,
-                             nw_cli_read_results, &batch);
+                             nw_cli_read_measured, &batch);
 
     if (rc == NW_OK) {
         rc = answer_all(file, args->batch_path, batch, line);

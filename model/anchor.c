@@ -50,8 +50,9 @@ static void take_log(const struct measured *measured, const char *path,
     anchor->step_ns = step_of(measured, log->unit, log->value.median);
     anchor->low_ns = fmin(low, high);
     anchor->high_ns = fmax(low, high);
-    snprintf(anchor->source, sizeof anchor->source, "%.80s: %zu steady lines of %zu, %s",
-             name != NULL ? name + 1 : path, log->value.count, log->lines, log->writer);
+    snprintf(anchor->source, sizeof anchor->source, "%.80s: %zu steady line%s of %zu, %s",
+             name != NULL ? name + 1 : path, log->value.count, log->value.count == 1 ? "" : "s",
+             log->lines, log->writer);
 }
 
 static nw_rc check_ways(const struct nw_model_request *request)

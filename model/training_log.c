@@ -40,6 +40,9 @@ static const struct pattern patterns[] = {
     {"fairseq", "\"ups\"", NULL, NULL, NW_LOG_NS, 1e9, true},
     {"tqdm", NULL, "s/it", NULL, NW_LOG_NS, 1e9, false},
     {"tqdm", NULL, "it/s", NULL, NW_LOG_NS, 1e9, true},
+    /* Steps per second have three decimals, of 50 s a step one digit: samples first. */
+    {"Hugging Face Trainer", "train_samples_per_second", NULL, NULL, NW_LOG_SAMPLES_PER_S, 1,
+     false},
     {"Hugging Face Trainer", "train_steps_per_second", NULL, NULL, NW_LOG_NS, 1e9, true},
 };
 #define PATTERN_COUNT (sizeof patterns / sizeof patterns[0])
