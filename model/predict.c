@@ -250,7 +250,7 @@ static nw_assumed assumptions_of(const struct nw_build *build, const struct nw_s
         assumed |= NW_ASSUMES(JITTER);
     if (step->optimizer_known && step->optimizer_ns > 0)
         assumed |= NW_ASSUMES(HBM_SHARE);
-    return assumed;
+    return assumed & ~build->platform->assumptions.measured;
 }
 
 /* Parts of the computation of the stage that takes longest: its units × micro-batches. */
