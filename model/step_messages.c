@@ -112,20 +112,32 @@ int32_t nw_put_message(struct nw_build *build, int stage, const struct nw_messag
                                        });
 }
 
+/* Of a measured host link the slower way, which copies are counted at. */
+static const struct nw_figure *host_link(const struct nw_platform *platform)
+{
+    const struct nw_figure *in = &platform->measured.to_device, *out = &platform->measured.to_host;
+
+    return !out->known || (in->known && in->value < out->value) ? in : out;
+}
+
 int32_t nw_put_copy(struct nw_build *build, int stage, double ns, double count, int32_t after)
 {
+    const struct nw_figure *link = host_link(build->platform);
+
     if (build->rc != NW_OK || !(ns > 0))
         return 0;
-    return nw_graph_add(&build->graph, &(struct nw_event){.kind = NW_EVENT_COPY,
-                                                          .stream = NW_STREAM_COPIES,
-                                                          .stage = stage,
-                                                          .ns = ns,
-                                                          .low_ns = ns,
-                                                          .high_ns = ns,
-                                                          .times = 1,
-                                                          .count = count,
-                                                          .after = {after},
-                                                          .group = NW_GROUP_WORLD});
+    return nw_graph_add(
+        &build->graph,
+        &(struct nw_event){.kind = NW_EVENT_COPY,
+                           .stream = NW_STREAM_COPIES,
+                           .stage = stage,
+                           .ns = ns,
+                           .low_ns = link->known ? ns * link->value / link->high : ns,
+                           .high_ns = link->known ? ns * link->value / link->low : ns,
+                           .times = 1,
+                           .count = count,
+                           .after = {after},
+                           .group = NW_GROUP_WORLD});
 }
 
 /* Kept activations go to the CPU behind the forward pass and come back before their backward pass;
