@@ -86,19 +86,19 @@ static double reductions_ns(const struct nw_placement *at, const struct pass *pa
 }
 
 /* Micro-batches behind each other in steady state. A stage waits for the micro-batch that it sent
- * out as many ago as are in flight: of 1F1B, p - k; interleaved stages run further ahead, and a
- * message is late only when it takes longer than the pass that runs meanwhile. */
+ * out as many ago as are in flight, of 1F1B p - k on stage k: any stages next to each other wait
+ * for the way there and back, two for each other most of all; interleaved stages run further ahead,
+ * and a message is late only when it takes longer than the pass that runs meanwhile. */
 static double period_ns(const struct nw_placement *at, const struct pass *slowest, double all_ns,
-                        double last_ns, double middle_ns, double hop, double far, double pair)
+                        double pair_ns, double hop, double far, double both)
 {
     const double p = at->pp, v = at->virtual_stages;
     const double own = slowest->forward_ns + slowest->backward_ns;
     const double forward = slowest->forward_ns / v, backward = slowest->backward_ns / v;
 
     if (v > 1)
-        return larger(own, v * larger(larger(backward + far, forward + far), pair));
-    return larger(larger(own, (all_ns + 2 * (p - 1) * hop) / p),
-                  larger((middle_ns + last_ns) / 2 + pair - far, pair));
+        return larger(own, v * larger(larger(backward + far, forward + far), both));
+    return larger(larger(own, (all_ns + 2 * (p - 1) * hop) / p), larger(pair_ns + far, both));
 }
 
 /* The pipeline: filled and emptied once, in between as fast as its slowest stage and its messages
@@ -110,10 +110,12 @@ static double pipeline_ns(const struct nw_placement *at, const double stage_ns[N
     const double own = slowest->forward_ns + slowest->backward_ns;
     const double hop = at->hop_ns + at->hop_ns_per_sequence * micro_batch;
     const double far = at->far_ns + at->far_ns_per_sequence * micro_batch;
-    const double pair = at->pair_ns + at->pair_ns_per_sequence * micro_batch;
+    const double both = at->pair_ns + at->pair_ns_per_sequence * micro_batch;
     const int last = at->counts->stage_count - 1;
-    const double middle = stage_ns[last > 0 ? last - 1 : 0];
-    const double period = period_ns(at, slowest, all, stage_ns[last], middle, hop, far, pair);
+    /* Two stages next to each other: the last two, or two of the first or the middle ones. */
+    const double ends = (stage_ns[last > 0 ? last - 1 : 0] + stage_ns[last]) / 2;
+    const double inner = last > 1 ? larger(stage_ns[1], stage_ns[last - 1]) : 0;
+    const double period = period_ns(at, slowest, all, larger(ends, inner), hop, far, both);
     const double waits = larger(m - p, 0) * (period - own);
 
     return m * own + (all - own) / v + 2 * (p - 1) * hop + waits +
