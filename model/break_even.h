@@ -14,6 +14,8 @@ struct nw_comparison {
 /* ---- money (model/decide_cost.c) ----------------------------------------------------------- */
 
 double nw_price_per_hour(const struct nw_terms *terms, int node_count);
+double nw_cost_per_billion_tokens(const struct nw_terms *terms, int node_count,
+                                  double tokens_per_s);
 /* What all tokens cost where they are known, else what 10^9 of them cost in the long run, without
  * what is paid once. Nodes beyond `base_nodes` are rented for the minimum at least. */
 double nw_total_cost(const struct nw_model *model, int node_count, int base_nodes,

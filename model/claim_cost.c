@@ -141,7 +141,7 @@ static void fill_money(const struct nw_model *model, int base_nodes, const struc
 {
     const double rate = nw_useful_tokens_per_s(&model->job, &model->terms, step);
 
-    *per_billion_out = nw_price_per_hour(&model->terms, step->node_count) / (rate * 3600) * 1e9;
+    *per_billion_out = nw_cost_per_billion_tokens(&model->terms, step->node_count, rate);
     *time_ns_out = model->job.tokens / rate * 1e9;
     *cost_out = isfinite(model->job.tokens)
                     ? nw_total_cost(model, step->node_count, base_nodes, rate)

@@ -85,7 +85,7 @@ static void fill_cost(const struct nw_model *model, struct nw_choice *choice)
         nw_useful_tokens_per_s(&model->job, &model->terms, &choice->strong);
     choice->price_per_hour = nw_price_per_hour(&model->terms, choice->node_count);
     choice->cost_per_billion_tokens =
-        choice->price_per_hour / (choice->useful_tokens_per_s * 3600) * 1e9;
+        nw_cost_per_billion_tokens(&model->terms, choice->node_count, choice->useful_tokens_per_s);
     choice->time_ns = model->job.tokens / choice->useful_tokens_per_s * 1e9;
     choice->deadline_tokens = choice->useful_tokens_per_s * deadline_s;
     choice->deadline_cost = choice->price_per_hour * deadline_s / 3600;

@@ -14,6 +14,11 @@ double nw_price_per_hour(const struct nw_terms *terms, int node_count)
            (node_count > 1 ? terms->extra_when_several_per_hour : 0);
 }
 
+double nw_cost_per_billion_tokens(const struct nw_terms *terms, int node_count, double tokens_per_s)
+{
+    return nw_price_per_hour(terms, node_count) / (tokens_per_s * 3600) * 1e9;
+}
+
 static double one_off(const struct nw_terms *terms, int node_count, int base_nodes)
 {
     return isfinite(terms->price_per_node_hour) ? terms->setup_cost * (node_count - base_nodes) : 0;
@@ -29,11 +34,10 @@ double nw_total_cost(const struct nw_model *model, int node_count, int base_node
 {
     const struct nw_terms *terms = &model->terms;
     const double per_hour = nw_price_per_hour(terms, node_count);
-    const double tokens_per_hour = useful_tokens_per_s * 3600;
 
     if (!isfinite(model->job.tokens))
-        return per_hour / tokens_per_hour * 1e9;
-    const double hours = model->job.tokens / tokens_per_hour;
+        return nw_cost_per_billion_tokens(terms, node_count, useful_tokens_per_s);
+    const double hours = model->job.tokens / (useful_tokens_per_s * 3600);
     const double base_per_hour = nw_price_per_hour(terms, base_nodes);
 
     return base_per_hour * hours + (per_hour - base_per_hour) * fmax(hours, minimum_hours(terms)) +
@@ -134,9 +138,8 @@ static void fill_rental(const struct nw_model *model, const struct nw_choice *ba
     const double rate = nw_useful_tokens_per_s(&model->job, &terms, &choice->strong);
 
     cost->base_cost_per_billion_tokens =
-        nw_price_per_hour(&terms, base->node_count) / (base_rate * 3600) * 1e9;
-    cost->cost_per_billion_tokens =
-        nw_price_per_hour(&terms, choice->node_count) / (rate * 3600) * 1e9;
+        nw_cost_per_billion_tokens(&terms, base->node_count, base_rate);
+    cost->cost_per_billion_tokens = nw_cost_per_billion_tokens(&terms, choice->node_count, rate);
     cost->base_cost = rented_cost(model, &terms, base->node_count, base_rate);
     cost->cost = rented_cost(model, &terms, choice->node_count, rate) +
                  one_off(&terms, choice->node_count, base->node_count);

@@ -1,5 +1,10 @@
-/* Public. Memory of one GPU, part by part, at the moment when it needs most; and what would make a
- * job fit. Every formula stands in model/memory.c or memory_*.c with its source.
+/* Public. Memory of one GPU, part by part, at the moment when it needs most. Every formula stands
+ * in model/memory.c or memory_*.c with its source. Plain data, nothing owned.
+ *
+ *     struct nw_memory memory;
+ *     nw_assumed assumed = 0;
+ *     nw_memory_of(&job, &layout, micro_batch, count, &platform.assumptions, &memory, &assumed);
+ *     memory.total_bytes, nw_peak_name(memory.peak) …
  */
 #ifndef NW_MODEL_MEMORY_H
 #define NW_MODEL_MEMORY_H
