@@ -104,6 +104,7 @@ static void backward_linear(const struct rates *rates, const struct nw_linear *l
                                 .m = linear->in,
                                 .n = linear->out,
                                 .k = linear->rows,
+                                .outer = true,
                                 .out_bytes = linear->weights ? 2 * rates->gradient_bytes : 0},
             pass);
 }

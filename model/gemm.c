@@ -143,11 +143,13 @@ static double tile_share(double sm_count, const struct nw_product *product, doub
 /* Rows that do not begin on whole lines of 128 bytes are fetched in pieces; those that do not begin
  * on 16 bytes cannot be fetched as vectors at all (NVIDIA, Matrix Multiplication Background,
  * "Tensor Core Requirements"). What is lost: published steps of a model 14,400 wide against 14,336,
- * of heads of 108 against heads of 144, TP 8 and 4. */
+ * of heads of 108 against heads of 144, TP 8 and 4. Tokens lie apart: their count does not matter.
+ */
 static double aligned_share(const struct nw_product *product)
 {
     const double in_bytes = product->in_bytes > 0 ? product->in_bytes : 2;
-    const double sides[] = {product->m * in_bytes, product->n * in_bytes, product->k * in_bytes};
+    const double sides[] = {product->n * in_bytes,
+                            (product->outer ? product->m : product->k) * in_bytes};
     double share = 1;
 
     for (size_t i = 0; i < sizeof sides / sizeof sides[0]; i++)

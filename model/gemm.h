@@ -13,6 +13,8 @@ struct nw_product { /* m × k by k × n, `batch` of them at a time */
     double batch, m, n, k;
     double in_bytes, out_bytes; /* per element read; per element of the result: written, and read
                                    where it is added to */
+    bool outer; /* sums over the rows of both factors (a weight's gradient): k lies apart in memory
+                 */
 };
 
 static inline double nw_product_flops(const struct nw_product *product)
