@@ -1,7 +1,7 @@
 /* Time of the computation: operators (model/operators.c) over the rates of one GPU.
  *
  *     pass = products + attention core + bytes between them × passes of the framework
- *     and never less than it takes the CPU to launch its kernels
+ *            + kernels × gap, and never less than it takes the CPU to launch its kernels
  *
  * Where only the rate of a whole step is known (--tflops), FLOPs over that rate. */
 #include "model/model.h"
@@ -13,6 +13,11 @@
 #include "model/operators.h"
 #include "model/profile.h"
 
+/* Start and drain of a kernel on the GPU. 0.5 to 1 us lie between two kernels (NVIDIA, Getting
+ * Started with CUDA Graphs, 2019), the rest is SMs that fill and run dry; the sum is judgement,
+ * held against published steps: 1.5 to 2.5 us make families of them spread least. */
+#define KERNEL_GAP_NS 2e3
+
 /* Of each product of an adapter, with its part of dropout, cast, scale and sum (PEFT
  * lora/layer.py: six kernels for two products): an eager framework launches no more for it. */
 #define ADAPTER_KERNELS 3.0
@@ -22,9 +27,9 @@ struct rates {
     const struct nw_profile *profile;
     nw_units_kind units, wide_units; /* wide: of what fp8 leaves in 16 bit */
     double e, gradient_bytes;
-    double launch_ns;
-    double scale;           /* of everything: framework × anchor */
-    double adapter_kernels; /* as many of a layer's own */
+    double launch_ns, gap_ns; /* of a kernel: on the CPU, on the GPU */
+    double scale;             /* of everything: framework × anchor */
+    double adapter_kernels;   /* as many of a layer's own */
 };
 
 static double constant(const struct nw_platform *platform, nw_constant key)
@@ -50,6 +55,7 @@ static struct rates rates_of(const struct nw_job *job, const struct nw_layout *l
         .gradient_bytes =
             job->gradient_bytes > 0 ? job->gradient_bytes : job->precision->element_bytes,
         .launch_ns = constant(platform, NW_CONSTANT_LAUNCH_NS) * profile->launch_share,
+        .gap_ns = KERNEL_GAP_NS * profile->launch_share,
         .adapter_kernels = profile->launch_share > 0
                                ? fmin(ADAPTER_KERNELS / profile->launch_share, ADAPTER_KERNELS)
                                : 1,
@@ -157,6 +163,25 @@ static struct pass forward_pass(const struct rates *rates, const struct nw_opera
     return pass;
 }
 
+/* Where the sum over the micro-batches is no part of the product: the new gradient is read, the sum
+ * read and written; DeepSpeed's BF16_Optimizer sums in fp32, through an fp32 copy. */
+static double sum_bytes(const struct rates *rates, const struct nw_operators *operators)
+{
+    const double sum = rates->units == NW_UNITS_BF16 ? 4 : rates->gradient_bytes;
+    const double copy = sum > rates->gradient_bytes ? 2 * sum : 0;
+    double elements = 0;
+
+    if (!rates->profile->sums_apart)
+        return 0;
+    for (size_t i = 0; i < operators->linear_count; i++) {
+        const struct nw_linear *linear = &operators->linears[i];
+
+        if (linear->weights && !linear->frozen)
+            elements += linear->batch * linear->in * linear->out;
+    }
+    return elements * (rates->gradient_bytes + copy + 2 * sum);
+}
+
 static struct pass backward_pass(const struct rates *rates, const struct nw_operators *operators)
 {
     const double passes = rates->profile->memory_passes;
@@ -167,7 +192,8 @@ static struct pass backward_pass(const struct rates *rates, const struct nw_oper
     pass.attention_ns += core_ns(rates, &operators->core, 2.5 * nw_core_flops(&operators->core));
     pass.kernels += operators->core.batch > 0 ? 2 : 0;
     pass.memory_ns =
-        nw_traffic_ns(rates->platform, operators->backward_bytes * passes + operators->pass_bytes);
+        nw_traffic_ns(rates->platform, operators->backward_bytes * passes + operators->pass_bytes +
+                                           sum_bytes(rates, operators));
     if (operators->stated_flops > 0)
         pass.product_ns +=
             2 * operators->stated_flops / nw_sustained_flops(rates->platform, rates->units) * 1e9;
@@ -189,6 +215,22 @@ static struct pass selective_pass(const struct rates *rates, const struct nw_ope
     return pass;
 }
 
+/* The block's last product makes nothing that its backward pass needs. */
+static struct pass again_pass(const struct rates *rates, const struct nw_operators *operators,
+                              const struct pass *forward)
+{
+    struct pass pass = *forward, last = {0};
+    size_t i = operators->linear_count;
+
+    while (i > 0 && !operators->linears[i - 1].narrow)
+        i--;
+    if (rates->profile->stops_recompute && i > 0)
+        forward_linear(rates, &operators->linears[i - 1], &last);
+    pass.product_ns -= last.product_ns;
+    pass.kernels -= last.kernels;
+    return pass;
+}
+
 static double core_forward_flops(const struct nw_operators *operators)
 {
     double sum = nw_core_flops(&operators->core);
@@ -205,14 +247,17 @@ static double core_forward_flops(const struct nw_operators *operators)
 /* Adds the pass to the parts; returns its time. */
 static double take(const struct rates *rates, const struct pass *pass, struct nw_unit_time *time)
 {
-    const double gpu = pass->product_ns + pass->attention_ns + pass->memory_ns;
-    const double wait = fmax(pass->kernels * rates->launch_ns - gpu, 0);
+    const double busy = pass->product_ns + pass->attention_ns + pass->memory_ns;
+    const double gaps = pass->kernels * rates->gap_ns;
+    const double idle = fmax(pass->kernels * rates->launch_ns - busy - gaps, 0);
+    const double whole = busy + gaps + idle;
 
     time->product_ns += pass->product_ns * rates->scale;
     time->attention_ns += pass->attention_ns * rates->scale;
     time->memory_ns += pass->memory_ns * rates->scale;
-    time->launch_ns += wait * rates->scale;
-    return (gpu + wait) * rates->scale;
+    time->launch_ns += (gaps + idle) * rates->scale;
+    time->idle_ns += idle * rates->scale;
+    return whole * rates->scale;
 }
 
 static void count_flops(const struct nw_operators *operators, nw_recompute recompute,
@@ -266,8 +311,11 @@ static struct nw_unit_time unit_time(const struct rates *rates,
     count_flops(operators, recompute, &time);
     time.forward_ns = take(rates, &forward, &time);
     time.backward_ns = take(rates, &backward, &time);
-    if (recompute == NW_RECOMPUTE_FULL)
-        time.recompute_ns = take(rates, &forward, &time);
+    if (recompute == NW_RECOMPUTE_FULL) {
+        const struct pass again = again_pass(rates, operators, &forward);
+
+        time.recompute_ns = take(rates, &again, &time);
+    }
     if (recompute == NW_RECOMPUTE_SELECTIVE) {
         const struct pass again = selective_pass(rates, operators);
 

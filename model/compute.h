@@ -17,6 +17,7 @@ struct nw_unit_time { /* one micro-batch through one unit of the net, on one GPU
     double recompute_ns;            /* forward done again in the backward pass */
     /* parts of forward + backward + recompute, for the breakdown */
     double product_ns, attention_ns, memory_ns, launch_ns;
+    double idle_ns;     /* of launch_ns: the GPU waits for the CPU */
     double flops;       /* executed, of all three */
     double model_flops; /* forward and backward, nothing done twice */
 };

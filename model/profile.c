@@ -30,6 +30,7 @@ const struct nw_profile nw_profiles[] = {
         .launch_share = 4,
         .time_factor = 1.06,
         .attention_share = 0.55,
+        .stops_recompute = true,
         .source = "DistributedDataParallel bucket_cap_mb = 25, c10d kDefaultFirstBucketBytes; "
                   "FSDP forward_prefetch and BACKWARD_PRE",
     },
@@ -41,6 +42,7 @@ const struct nw_profile nw_profiles[] = {
         .launch_share = 1,
         .time_factor = 1,
         .attention_share = 0.8,
+        .stops_recompute = true,
         .source = "as pytorch; Inductor fuses elementwise work",
     },
     {
@@ -64,6 +66,7 @@ const struct nw_profile nw_profiles[] = {
         .launch_share = 4,
         .time_factor = 1.05,
         .attention_share = 0.55,
+        .stops_recompute = true,
         .source = "torchtitan MixedPrecisionPolicy(param bf16, reduce fp32)",
     },
     {
@@ -73,8 +76,9 @@ const struct nw_profile nw_profiles[] = {
         .reduce_bytes = 4,
         .memory_passes = 1.4,
         .launch_share = 1.5,
-        .time_factor = 1.03,
+        .time_factor = 1,
         .attention_share = 0.55,
+        .stops_recompute = true,
         .source = "as torchtitan; torch.compile of each layer",
     },
     {
@@ -86,6 +90,7 @@ const struct nw_profile nw_profiles[] = {
         .time_factor = 1.04,
         .attention_share = 0.55,
         .fused_qkv = true,
+        .stops_recompute = true,
         .source = "llm-foundry fsdp_config: FULL_SHARD, mixed_precision PURE",
     },
     {
@@ -99,6 +104,7 @@ const struct nw_profile nw_profiles[] = {
         .attention_share = 0.55,
         .fused_qkv = true,
         .padded_vocabulary = true,
+        .stops_recompute = true,
         .source = "LitGPT pretrain.py: fabric.no_backward_sync while accumulating",
     },
     {
@@ -141,7 +147,7 @@ const struct nw_profile nw_profiles[] = {
         .tensor = NW_OVERLAP_FUSED,
         .memory_passes = 1.2,
         .launch_share = 3,
-        .time_factor = 1.1,
+        .time_factor = 1.08,
         .attention_share = 1,
         .fused_qkv = true,
         .padded_vocabulary = true,
@@ -179,6 +185,7 @@ const struct nw_profile nw_profiles[] = {
         .fused_qkv = true,
         .padded_vocabulary = true,
         .fused_loss = true,
+        .sums_apart = true,
         .source = "DeepSpeed PipelineEngine: gradients reduced after the last micro-batch",
     },
     {
@@ -190,7 +197,7 @@ const struct nw_profile nw_profiles[] = {
         .tensor = NW_OVERLAP_SERIAL,
         .memory_passes = 1.2,
         .launch_share = 3,
-        .time_factor = 1.1,
+        .time_factor = 1.05,
         .attention_share = 1,
         .padded_vocabulary = true,
         .source = "DeepLearningExamples BERT run_pretraining.py: flat all-reduce while "
@@ -211,6 +218,7 @@ const struct nw_profile nw_profiles[] = {
         .launch_share = 0,
         .time_factor = 1.12,
         .attention_share = 1,
+        .stops_recompute = true,
         .source = "XLA latency hiding scheduler; xla_gpu_all_reduce_combine_threshold_bytes = "
                   "30 MiB",
     },
@@ -284,6 +292,7 @@ const struct nw_profile nw_profiles[] = {
         .attention_share = 1,
         .padded_vocabulary = true,
         .fused_loss = true,
+        .stops_recompute = true,
         .source = "llm.c train_gpt2.cu: each layer's gradients reduced on a stream of their own",
     },
     {

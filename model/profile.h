@@ -35,6 +35,11 @@ struct nw_profile {
                                FlashAttention-2 185 (0.8; Dao 2023, figure 4) */
     double time_factor;     /* a step of this software over the roofline: loader, allocator, gaps */
     bool fused_qkv;         /* query, key and value are one matrix, with one adapter (LoRA) */
+    bool sums_apart;        /* gradients of micro-batches are summed by kernels of their own, not by
+                               the product that makes them; bf16 ones in fp32 */
+    bool stops_recompute;   /* recomputation ends with the last value that the backward pass needs:
+                               without a block's last product (PyTorch's checkpointing without
+                               reentry: set_checkpoint_early_stop; XLA removes what is unused) */
     bool padded_vocabulary; /* to a multiple of 128 on each rank (Megatron-LM) */
     bool fused_loss;        /* cross entropy without fp32 logits in memory */
     const char *source;

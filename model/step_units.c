@@ -159,7 +159,7 @@ static void take_time(const struct nw_build *build, const struct nw_unit_time *t
     unit->time = *time;
     unit->forward_ns = time->forward_ns;
     unit->backward_ns = time->backward_ns + time->recompute_ns;
-    unit->idle_share = ratio(time->launch_ns, unit->forward_ns + unit->backward_ns);
+    unit->idle_share = ratio(time->idle_ns, unit->forward_ns + unit->backward_ns);
     unit->attention_forward_ns =
         fmin(time->attention_ns / (1 + backward + again), unit->forward_ns);
     unit->attention_backward_ns =
@@ -173,7 +173,7 @@ static double idle_share(const struct nw_build *build, const struct nw_compute *
     double idle = 0, all = 0;
 
     for (int kind = 0; kind < NW_UNIT_KINDS; kind++) {
-        idle += counts[kind] * build->units[kind].time.launch_ns;
+        idle += counts[kind] * build->units[kind].time.idle_ns;
         all += counts[kind] * (build->units[kind].forward_ns + build->units[kind].backward_ns);
     }
     return fmin(ratio(idle, all), 1);
