@@ -1,4 +1,4 @@
-/* Private to cli/. What predict and decide share: options, results files, the quote's prices. */
+/* Private to cli/. What predict, decide, search and emit share: options, results files, prices. */
 #ifndef NW_CLI_MODEL_ARGS_H
 #define NW_CLI_MODEL_ARGS_H
 

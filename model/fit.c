@@ -6,30 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The micro-batch as the step deals it: the largest up to the wanted one that divides the share. */
 nw_rc nw_fit_memory(const struct nw_fit_state *state, const struct nw_platform *platform,
                     struct nw_memory *memory_out)
 {
-    const struct nw_job *job = &state->job;
-    const uint64_t ranks = (uint64_t)nw_layout_dp(&state->layout);
+    struct nw_deal deal;
     nw_assumed assumed = 0;
 
-    if (job->global_batch % ranks != 0 || job->global_batch == 0)
-        return nw_fail(NW_EUSAGE,
-                       "a global batch of %llu sequences cannot be dealt evenly to %llu "
-                       "data-parallel ranks; accepted: a multiple of %llu",
-                       (unsigned long long)job->global_batch, (unsigned long long)ranks,
-                       (unsigned long long)ranks);
-    const uint64_t share = job->global_batch / ranks;
-    uint64_t micro_batch = job->micro_batch < share ? job->micro_batch : share;
-
-    if (micro_batch == 0)
-        return nw_fail(NW_EUSAGE, "a micro-batch of 0 sequences; accepted: 1 or more");
-
-    while (share % micro_batch != 0)
-        micro_batch--;
-    nw_memory_of(job, &state->layout, micro_batch, share / micro_batch, &platform->assumptions,
-                 memory_out, &assumed);
+    NW_TRY(nw_layout_deal(&state->layout, &state->job, &deal));
+    nw_memory_of(&state->job, &state->layout, deal.micro_batch, deal.micro_batch_count,
+                 &platform->assumptions, memory_out, &assumed);
     return NW_OK;
 }
 

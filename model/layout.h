@@ -78,4 +78,13 @@ struct nw_group nw_layout_group(const struct nw_layout *layout, nw_group_kind ki
  * accepted values. */
 nw_rc nw_layout_check(const struct nw_layout *layout, const struct nw_job *job);
 
+struct nw_deal {
+    uint64_t micro_batch;       /* the largest up to the job's that divides a rank's share */
+    uint64_t micro_batch_count; /* of a rank, a step */
+    uint64_t global_batch;      /* the job's; weak scaling: as many for each rank */
+};
+/* NW_EUSAGE: it does not go round the data-parallel ranks, or interleaved stages. */
+nw_rc nw_layout_deal(const struct nw_layout *layout, const struct nw_job *job,
+                     struct nw_deal *deal_out);
+
 #endif
