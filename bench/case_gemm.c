@@ -409,16 +409,6 @@ static nw_rc walk_types(struct gemm *gemm)
     return NW_OK;
 }
 
-static uint64_t least_free_bytes(const struct gemm *gemm)
-{
-    uint64_t free_bytes = UINT64_MAX;
-
-    for (int rank = 0; rank < gemm->devices.rank_count; rank++)
-        if (gemm->devices.about[rank].free_bytes < free_bytes)
-            free_bytes = gemm->devices.about[rank].free_bytes;
-    return free_bytes;
-}
-
 /* bfloat16, as most models are trained; half where the chip has no bfloat16 products. Our own
  * kernel makes whole tiles only; what has no room is left out. */
 static nw_rc walk_shapes(struct gemm *gemm, uint64_t free_bytes)
@@ -460,17 +450,17 @@ static nw_rc walk(void *user)
 {
     struct gemm *gemm = user;
     struct nw_comm *comm = gemm->bench->comm;
-    uint64_t free_bytes;
+    uint64_t free_bytes = UINT64_MAX;
     nw_rc rc;
 
     gemm->beside = false;
     if (gemm->bench->dry) {
         NW_TRY(walk_types(gemm));
-        return walk_shapes(gemm, UINT64_MAX);
+        return walk_shapes(gemm, free_bytes);
     }
     enter(gemm, "gemm", "getting ready");
     NW_TRY(nw_devices_open(gemm->bench, &gemm->devices));
-    free_bytes = least_free_bytes(gemm);
+    free_bytes = nw_devices_least_free(&gemm->devices);
     rc = nw_agree(comm, open_product(gemm, free_bytes));
     if (rc == NW_OK && comm->rank == 0)
         tell_no_nvml(gemm);

@@ -369,11 +369,8 @@ static nw_rc open_product(struct overlap *overlap)
     struct nw_device *device = &overlap->devices.own;
     const struct nw_dev_ops *ops = device->dev->ops;
     const int wanted = overlap->bench->plan->gemm_size;
-    uint64_t free_bytes = UINT64_MAX;
+    const uint64_t free_bytes = nw_devices_least_free(&overlap->devices);
 
-    for (int rank = 0; rank < overlap->devices.rank_count; rank++)
-        if (overlap->devices.about[rank].free_bytes < free_bytes)
-            free_bytes = overlap->devices.about[rank].free_bytes;
     overlap->n = nw_product_size(wanted > 0 && wanted < N_MAX ? wanted : N_MAX, free_bytes);
     if (overlap->n == 0)
         return nw_fail(NW_ENOMEM, "overlap: no GPU memory left for a matrix product");

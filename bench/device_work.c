@@ -181,6 +181,16 @@ nw_rc nw_devices_open(struct nw_bench *bench, struct nw_devices *devices_out)
     return rc;
 }
 
+uint64_t nw_devices_least_free(const struct nw_devices *devices)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (int rank = 0; rank < devices->rank_count; rank++)
+        if (devices->about[rank].free_bytes < least)
+            least = devices->about[rank].free_bytes;
+    return least;
+}
+
 void nw_devices_close(struct nw_devices *devices)
 {
     nw_device_close(&devices->own);

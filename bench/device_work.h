@@ -71,6 +71,8 @@ nw_rc nw_devices_open(struct nw_bench *bench, struct nw_devices *devices_out);
 void nw_devices_close(struct nw_devices *devices); /* accepts what open left or zeroes */
 /* `dev` is borrowed. Not collective. */
 nw_rc nw_device_open(struct nw_dev *dev, struct nw_device *device_out);
+/* Of the rank's GPU that has least. */
+uint64_t nw_devices_least_free(const struct nw_devices *devices);
 void nw_device_close(struct nw_device *device);
 /* "rank 3 on node1 (gpu 3, 0000:1b:00.0)" */
 #define NW_DEVICE_TEXT NW_COMM_RANK_TEXT
