@@ -15,21 +15,22 @@ static const char doc[] =
 /* The fastest that fits; of one that must be, the first. */
 static nw_rc choose(const struct nw_steps *steps, const struct nw_step **step_out)
 {
-    const struct nw_step *best = NULL;
+    const struct nw_step *best = NULL, *least = &steps->items[0];
 
     for (size_t i = 0; i < steps->count; i++) {
         const struct nw_step *step = &steps->items[i];
 
+        least = step->memory.total_bytes < least->memory.total_bytes ? step : least;
         if (step->fits != 0 && (best == NULL || step->step_ns < best->step_ns))
             best = step;
     }
     if (best == NULL && steps->count > 0)
-        return nw_fail(NW_EUSAGE,
-                       "no plan fits: %s on %d node%s needs %.1f GiB a GPU; nodeworth predict says "
-                       "what would make it fit",
-                       steps->items[0].strategy->name, steps->items[0].node_count,
-                       steps->items[0].node_count == 1 ? "" : "s",
-                       steps->items[0].memory.total_bytes / (1024.0 * 1024 * 1024));
+        return nw_fail(
+            NW_EUSAGE,
+            "no plan fits: %s%s on %d node%s needs %.1f GiB a GPU; nodeworth predict says "
+            "what would make it fit",
+            steps->count > 1 ? "even " : "", least->strategy->name, least->node_count,
+            least->node_count == 1 ? "" : "s", least->memory.total_bytes / (1024.0 * 1024 * 1024));
     if (best == NULL)
         return nw_fail(NW_ENODEV, "nothing between nodes was measured or given; give results of "
                                   "two nodes, --nic-gbps or --inter-node");

@@ -43,6 +43,15 @@ static bool divides(const char *key)
     return end != NULL && end[strlen("_SHARE")] == '\0' && strcmp(key, "ALLOCATOR_SHARE") != 0;
 }
 
+/* Shares are parts of one, errors of what they are errors of: 97 is no 97 %. */
+static double largest(const struct nw_constant_row *row)
+{
+    return strcmp(row->unit, "ns") == 0      ? 1e9
+           : strcmp(row->unit, "bytes") == 0 ? 1e13
+           : strcmp(row->unit, "±") == 0     ? 100
+                                             : 2;
+}
+
 nw_rc nw_assumptions_set(struct nw_assumptions *assumptions, const char *text)
 {
     const char *equals = strchr(text, '=');
@@ -57,7 +66,8 @@ nw_rc nw_assumptions_set(struct nw_assumptions *assumptions, const char *text)
             strncasecmp(text, names[i], length) == 0) {
             double value;
 
-            NW_TRY(nw_parse_double(equals + 1, 0, 1e18, &value));
+            if (nw_parse_double(equals + 1, 0, largest(&nw_constants[i]), &value) != NW_OK)
+                return nw_fail(NW_EUSAGE, "%s: %s", names[i], nw_last_error()->text);
             if (value == 0 && divides(names[i]))
                 return nw_fail(NW_EUSAGE, "%s=0: nothing would ever end; accepted: above 0",
                                names[i]);
@@ -66,7 +76,10 @@ nw_rc nw_assumptions_set(struct nw_assumptions *assumptions, const char *text)
             return NW_OK;
         }
     }
-    return nw_fail(NW_EUSAGE, "\"%.80s\" is no KEY=VALUE of an assumed constant; accepted keys: %s",
+    names[NW_CONSTANT_PHYSICAL_COUNT] = NULL;
+    return nw_fail(NW_EUSAGE,
+                   "\"%.80s\" is no KEY=VALUE of an assumed constant; accepted keys: %s, or one of "
+                   "nodeworth list errors",
                    text, nw_join_names(accepted, sizeof accepted, names));
 }
 

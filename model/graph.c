@@ -135,7 +135,7 @@ static void finish(struct nw_graph *graph, const struct clock *clock, struct nw_
             if (clock->free_ns[s] > done && s != NW_STREAM_PIPELINE &&
                 (next < 0 || clock->free_ns[s] < clock->free_ns[next]))
                 next = s;
-        if (next < 0)
+        if (next < 0 || clock->last[next] == 0)
             return;
         const struct nw_event *last = &graph->events[clock->last[next] - 1];
         const double tail = clock->free_ns[next] - done;

@@ -369,7 +369,7 @@ void nw_scenario_ends(const struct nw_platform *platform, const struct nw_scenar
 
         ends_out[i] = *middle;
         if (source == NW_ERROR_COMPUTE)
-            ends_out[i].compute_scale *= 1 + sign * platform->rate.rel_error;
+            ends_out[i].compute_scale *= fmax(1 + sign * platform->rate.rel_error, 0);
         else if (source == NW_ERROR_CURVE)
             ends_out[i].curve_end = sign;
         else if (source == NW_ERROR_OVERLAP)
@@ -409,8 +409,10 @@ static double mfu_of(const struct nw_job *job, const struct nw_platform *platfor
     const double tokens = (double)step->global_batch * (double)job->sequence;
     const struct nw_flops flops =
         nw_transformer_flops(&job->net, tokens, (double)job->sequence, job->flash);
-    /* Model FLOPs: backward is twice the forward, nothing recomputed (Chowdhery et al. 2022). */
-    const double model = 3 * ((double)job->net.layers * flops.layer_forward + flops.head_forward);
+    /* Model FLOPs: backward is twice the forward, nothing recomputed (Chowdhery et al. 2022);
+     * frozen weights have no gradient of their own: once. */
+    const double model = (job->lora.rank > 0 ? 2 : 3) *
+                         ((double)job->net.layers * flops.layer_forward + flops.head_forward);
     const double peak = platform->gpu != NULL ? nw_gpu_peak(platform->gpu, job->precision) : 0;
 
     return peak > 0 ? model / (step->step_ns * 1e-9 * peak * step->rank_count) : NAN;

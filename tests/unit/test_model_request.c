@@ -278,3 +278,30 @@ Test(request, strategies_that_do_not_go_are_left_out_unless_they_were_named)
     request.strategy = "fsdp,ddp";
     refuses(&request, "--offload-params with --strategy ddp");
 }
+
+/* A lower end below no time at all would let the events of a step run backwards. */
+Test(request, errors_above_the_whole_leave_no_negative_time)
+{
+    struct nw_model_request request = request_for("llama-2-7b");
+    struct nw_model model;
+    struct nw_steps steps;
+
+    request.gpu = "a100-80";
+    request.ranks = 8;
+    request.strategy = "ddp,zero1,fsdp";
+    request.assume.items[0] = "RATE_ERROR_ASSUMED=5";
+    request.assume.count = 1;
+    cr_assert(eq(int, nw_model_open(&request, NULL, &model), NW_OK), "%s", nw_last_error()->text);
+    cr_assert(eq(int, nw_predict_all(&model, &steps), NW_OK), "%s", nw_last_error()->text);
+    for (size_t i = 0; i < steps.count; i++) {
+        cr_expect(ge(dbl, steps.items[i].low_ns, 0));
+        cr_expect(lt(dbl, steps.items[i].low_ns, 0.2 * steps.items[i].step_ns));
+        cr_expect(gt(dbl, steps.items[i].high_ns, 5 * steps.items[i].step_ns));
+    }
+    nw_steps_free(&steps);
+    nw_model_close(&model);
+    request.assume.items[0] = "GEMM_SHARE=97";
+    cr_expect(eq(int, nw_model_open(&request, NULL, &model), NW_EUSAGE));
+    cr_expect(ne(ptr, strstr(nw_last_error()->text, "GEMM_SHARE: \"97\" is out of range"), NULL),
+              "%s", nw_last_error()->text);
+}
