@@ -265,3 +265,31 @@ Test(model_compute, experts_compute_what_their_tokens_choose)
     cr_expect_float_eq(nw_operators_forward_flops(&alone) / flops.layer_forward, 1, 1e-9);
     cr_expect_float_eq(nw_operators_forward_flops(&spread) / flops.layer_forward, 1, 1e-9);
 }
+
+/* Each property of a framework changes what it says and nothing else. */
+Test(model_compute, frameworks_stop_early_sum_apart_and_leave_gaps)
+{
+    struct nw_job job = job_of("llama-2-7b");
+    const struct nw_platform platform = catalogue_platform("A100 SXM4 80GB", job.precision);
+    struct nw_profile profile = *nw_profile_named("pytorch");
+    const struct nw_layout layout = {.node_count = 1, .rank_count = 1, .profile = &profile};
+    struct nw_compute compute, other;
+
+    job.recompute = NW_RECOMPUTE_FULL;
+    nw_compute_of(&job, &layout, 1, &platform, &compute);
+    cr_expect_gt(compute.layer[0].launch_ns, compute.layer[0].idle_ns); /* gaps, GPU-bound */
+    cr_expect_eq(compute.layer[0].idle_ns, 0);
+    cr_expect_lt(compute.layer[0].recompute_ns, compute.layer[0].forward_ns);
+
+    profile.stops_recompute = false;
+    nw_compute_of(&job, &layout, 1, &platform, &other);
+    cr_expect_float_eq(other.layer[0].recompute_ns, other.layer[0].forward_ns, 1e-3);
+    cr_expect_float_eq(other.layer[0].backward_ns, compute.layer[0].backward_ns, 1e-3);
+
+    /* bf16: 2 + 8 of the copy + 8 of the sum, for 202,375,168 weights of a layer's products. */
+    profile.sums_apart = true;
+    nw_compute_of(&job, &layout, 1, &platform, &compute);
+    cr_expect_float_eq((compute.layer[0].backward_ns - other.layer[0].backward_ns) /
+                           (202375168.0 * 18 / (2039e9 * 0.85) * 1e9 * profile.time_factor),
+                       1, 0.01);
+}
