@@ -32,18 +32,10 @@ struct rates {
     double adapter_kernels;   /* as many of a layer's own */
 };
 
-static double constant(const struct nw_platform *platform, nw_constant key)
-{
-    const double *values = platform->assumptions.value;
-
-    /* A platform that nobody filled has none of them; HBM_SHARE is never 0. */
-    return values[NW_CONSTANT_HBM_SHARE] > 0 ? values[key] : nw_constants[key].value;
-}
-
 static struct rates rates_of(const struct nw_job *job, const struct nw_layout *layout,
                              const struct nw_platform *platform)
 {
-    const struct nw_profile *profile = layout->profile != NULL ? layout->profile : &nw_profiles[0];
+    const struct nw_profile *profile = nw_layout_profile(layout);
     const nw_units_kind units = job->precision->units;
 
     return (struct rates){
@@ -54,7 +46,7 @@ static struct rates rates_of(const struct nw_job *job, const struct nw_layout *l
         .e = job->precision->element_bytes,
         .gradient_bytes =
             job->gradient_bytes > 0 ? job->gradient_bytes : job->precision->element_bytes,
-        .launch_ns = constant(platform, NW_CONSTANT_LAUNCH_NS) * profile->launch_share,
+        .launch_ns = nw_assumption(platform, NW_CONSTANT_LAUNCH_NS) * profile->launch_share,
         .gap_ns = KERNEL_GAP_NS * profile->launch_share,
         .adapter_kernels = profile->launch_share > 0
                                ? fmin(ADAPTER_KERNELS / profile->launch_share, ADAPTER_KERNELS)
@@ -134,7 +126,7 @@ static double core_ns(const struct rates *rates, const struct nw_attention_core 
     const struct nw_product tiles = {
         .batch = core->batch, .m = core->rows, .n = 128, .k = 1e9 /* depth costs nothing */};
     const double size = (core->query_size + core->value_size) / 2;
-    const double share = constant(rates->platform, NW_CONSTANT_ATTENTION_SHARE) * size /
+    const double share = nw_assumption(rates->platform, NW_CONSTANT_ATTENTION_SHARE) * size /
                          (size + 32) * (160.0 / 128) * rates->profile->attention_share *
                          fmin(nw_shape_share(rates->platform, &tiles) / 0.92, 1);
 

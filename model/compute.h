@@ -26,7 +26,6 @@ struct nw_compute {
     struct nw_unit_time layer[NW_LAYER_KINDS]; /* NW_LAYER_PLAIN, NW_LAYER_EXPERTS */
     double layer_count[NW_LAYER_KINDS];        /* of the whole net */
     struct nw_unit_time embedding, head;
-    unsigned assumed; /* reserved */
 };
 
 /* Scaled by the platform's own time factor (anchor), the profile's, and nothing else. */

@@ -10,8 +10,6 @@
 
 #include "base/err.h"
 
-#define NW_CONSTANTS_VERSION 3
-
 /* X(key, value, unit, what it is, source, how the suite measures it, sensitivity)
  * Sensitivity: points of per cent that the medians of ci/validate's claims change by when the
  * constant is 10 % lower and 10 % higher: scaling ratio · absolute, anchored · from specifications.

@@ -105,7 +105,6 @@ static nw_rc find_bucket(const struct nw_model *model, const struct nw_step *ste
     const double bytes = BYTES_SHARE / (1 - BYTES_SHARE) * first.time_ns / ns_per_byte;
 
     emission->bucket_bytes = fmin(fmax(bytes, SMALLEST_BUCKET), LARGEST_BUCKET);
-    emission->bucket_measured = (last.how & (NW_COST_GIVEN | NW_COST_DATASHEET)) == 0;
     return NW_OK;
 }
 

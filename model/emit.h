@@ -25,7 +25,6 @@ struct nw_emission {            /* what is written down */
     /* Message size from which a collective's time is at least 95 % bytes: smaller buckets pay
      * latency, larger ones hide less. 0: one rank. */
     double bucket_bytes;
-    bool bucket_measured; /* from a curve; else from data sheets */
 };
 
 struct nw_emitter {

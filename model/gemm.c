@@ -22,14 +22,6 @@
 #define UNKNOWN_BEST 0.8
 #define FP32_BEST    0.95 /* without matrix units: cuBLAS on V100 and A100 */
 
-static double constant(const struct nw_platform *platform, nw_constant key)
-{
-    const double *values = platform->assumptions.value;
-
-    /* A platform that nobody filled has none of them; HBM_SHARE is never 0. */
-    return values[NW_CONSTANT_HBM_SHARE] > 0 ? values[key] : nw_constants[key].value;
-}
-
 /* ---- rates --------------------------------------------------------------------------------- */
 
 static double peak_of(const struct nw_gpu *gpu, nw_units_kind units)
@@ -89,12 +81,12 @@ static double catalogue_flops(const struct nw_platform *platform, nw_units_kind 
     if (!(peak > 0))
         return NAN;
     const double share =
-        constant(platform, NW_CONSTANT_GEMM_SHARE) * fmin(power_share(gpu), instruction_share);
+        nw_assumption(platform, NW_CONSTANT_GEMM_SHARE) * fmin(power_share(gpu), instruction_share);
 
     if (units == NW_UNITS_FP8 && gpu->matmul_fp8_flops > 0)
         return gpu->matmul_fp8_flops * share;
     if (peak == gpu->fp32_flops) /* no matrix units, no power limit */
-        return peak * FP32_BEST * constant(platform, NW_CONSTANT_GEMM_SHARE);
+        return peak * FP32_BEST * nw_assumption(platform, NW_CONSTANT_GEMM_SHARE);
     if (gpu->matmul_flops > 0 && half > 0)
         return gpu->matmul_flops * peak / half * share;
     return peak * UNKNOWN_BEST * share;
@@ -122,7 +114,7 @@ double nw_sustained_flops(const struct nw_platform *platform, nw_units_kind unit
 
 double nw_traffic_ns(const struct nw_platform *platform, double bytes)
 {
-    const double rate = platform->hbm_bytes_per_s * constant(platform, NW_CONSTANT_HBM_SHARE);
+    const double rate = platform->hbm_bytes_per_s * nw_assumption(platform, NW_CONSTANT_HBM_SHARE);
 
     return rate > 0 ? bytes / rate * 1e9 : 0;
 }

@@ -2,22 +2,11 @@
 
 #include "base/json.h"
 #include "model/infer.h"
-
-struct pair {
-    const char *key;
-    double value;
-};
-
-static nw_rc set_all(json_t *object, const struct pair *pairs, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        NW_TRY(nw_json_set_real(object, pairs[i].key, pairs[i].value));
-    return NW_OK;
-}
+#include "model/json_parts.h"
 
 static nw_rc set_token(json_t *parent, const char *key, const struct nw_token_time *time)
 {
-    const struct pair pairs[] = {
+    const struct nw_pair pairs[] = {
         {"weights_ns", time->weights_ns}, {"cache_ns", time->cache_ns},
         {"compute_ns", time->compute_ns}, {"communication_ns", time->communication_ns},
         {"launch_ns", time->launch_ns},   {"other_ns", time->other_ns},
@@ -26,12 +15,12 @@ static nw_rc set_token(json_t *parent, const char *key, const struct nw_token_ti
     json_t *object = json_object();
 
     NW_TRY(nw_json_set_new(parent, key, object));
-    return set_all(object, pairs, sizeof pairs / sizeof pairs[0]);
+    return nw_json_set_pairs(object, pairs, sizeof pairs / sizeof pairs[0]);
 }
 
 static nw_rc set_speed(json_t *object, const struct nw_infer *infer)
 {
-    const struct pair pairs[] = {
+    const struct nw_pair pairs[] = {
         {"first_token_ns", infer->first_ns},
         {"sequences_by_memory", infer->sequences_by_memory},
         {"sequences", infer->sequences},
@@ -44,7 +33,7 @@ static nw_rc set_speed(json_t *object, const struct nw_infer *infer)
 
     if (!infer->fits)
         return NW_OK;
-    NW_TRY(set_all(object, pairs, sizeof pairs / sizeof pairs[0]));
+    NW_TRY(nw_json_set_pairs(object, pairs, sizeof pairs / sizeof pairs[0]));
     NW_TRY(nw_json_set_text(object, "sequences_bound_by",
                             infer->bound == NW_INFER_BY_LATENCY ? "latency"
                             : infer->bound == NW_INFER_BY_WISH  ? "asked"
@@ -55,7 +44,7 @@ static nw_rc set_speed(json_t *object, const struct nw_infer *infer)
 
 static nw_rc fill(json_t *object, const struct nw_server *server, const struct nw_infer *infer)
 {
-    const struct pair pairs[] = {
+    const struct nw_pair pairs[] = {
         {"price_per_gpu_hour", server->price_per_gpu_hour},
         {"memory_bytes", (double)server->gpu.memory_bytes},
         {"weights_bytes", infer->weights_bytes},
@@ -71,7 +60,7 @@ static nw_rc fill(json_t *object, const struct nw_server *server, const struct n
     NW_TRY(nw_json_set_bool(object, "fits", infer->fits));
     NW_TRY(nw_json_set_bool(object, "within_limits", infer->fits && infer->fast_enough));
     NW_TRY(nw_json_set_bool(object, "measured", server->measured));
-    NW_TRY(set_all(object, pairs, sizeof pairs / sizeof pairs[0]));
+    NW_TRY(nw_json_set_pairs(object, pairs, sizeof pairs / sizeof pairs[0]));
     return set_speed(object, infer);
 }
 

@@ -83,7 +83,6 @@ static inline double nw_assumption(const struct nw_platform *platform, nw_consta
 
 struct nw_traffic {    /* of one optimizer step */
     double bytes_sent; /* per GPU, ring: Ψ = parameters × bytes; 2Ψ, 2Ψ, 3Ψ for many GPUs */
-    double group_bytes_sent[NW_GROUP_COUNT]; /* of which, by the group that they go through */
     double calls;
     double message_bytes;   /* the largest */
     const char *collective; /* of that message */

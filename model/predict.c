@@ -7,61 +7,7 @@
 
 #define LEAST_ERROR 0.20 /* of a step without an anchor */
 
-/* The largest micro-batch up to the wanted one that divides the share. */
-static uint64_t fitting_micro_batch(uint64_t share, uint64_t wanted)
-{
-    uint64_t micro_batch = wanted < share ? wanted : share;
-
-    while (share % micro_batch != 0)
-        micro_batch--;
-    return micro_batch;
-}
-
-static int data_ranks(const struct nw_layout *layout, int rank_count)
-{
-    struct nw_layout on = *layout;
-
-    on.rank_count = rank_count;
-    return nw_layout_dp(&on);
-}
-
-static nw_rc deal_batch(const struct nw_job *job, const struct nw_layout *layout,
-                        struct nw_step *step)
-{
-    const bool weak = layout->scaling == NW_SCALING_WEAK;
-    const uint64_t dealt_to =
-        (uint64_t)data_ranks(layout, weak ? layout->base_rank_count : layout->rank_count);
-    const int pp = nw_layout_pp(layout);
-
-    if (job->global_batch % dealt_to != 0)
-        return nw_fail(NW_EUSAGE,
-                       "a global batch of %llu sequences cannot be dealt evenly to %llu "
-                       "data-parallel ranks; accepted: a multiple of %llu",
-                       (unsigned long long)job->global_batch, (unsigned long long)dealt_to,
-                       (unsigned long long)dealt_to);
-    const uint64_t share = job->global_batch / dealt_to;
-
-    step->micro_batch = fitting_micro_batch(share, job->micro_batch);
-    step->micro_batch_count = share / step->micro_batch;
-    step->global_batch = share * (uint64_t)data_ranks(layout, layout->rank_count);
-    if (nw_layout_virtual_stages(layout) > 1 && pp > 1 && step->micro_batch_count % (uint64_t)pp)
-        return nw_fail(NW_EUSAGE,
-                       "--virtual-stages %d: %llu micro-batches of a step do not go round %d "
-                       "pipeline stages evenly; accepted: a multiple of --pp",
-                       nw_layout_virtual_stages(layout),
-                       (unsigned long long)step->micro_batch_count, pp);
-    return NW_OK;
-}
-
 /* ---- one timing ---------------------------------------------------------------------------- */
-
-/* In use; the table's where nobody set them. HBM_SHARE is never 0. */
-static double constant(const struct nw_platform *platform, nw_constant key)
-{
-    const double *values = platform->assumptions.value;
-
-    return values[NW_CONSTANT_HBM_SHARE] > 0 ? values[key] : nw_constants[key].value;
-}
 
 static void set_overlap(const struct nw_profile *profile, const nw_overlap *all,
                         struct nw_timing *timing)
@@ -81,10 +27,10 @@ static void set_overlap(const struct nw_profile *profile, const nw_overlap *all,
 static double share_of_hidden(const struct nw_build *build, nw_overlap mode)
 {
     const struct nw_scenario *scenario = build->scenario;
-    const double usual = constant(build->platform, NW_CONSTANT_OVERLAP_LOSS);
+    const double usual = nw_assumption(build->platform, NW_CONSTANT_OVERLAP_LOSS);
     const double own =
-        mode == NW_OVERLAP_FUSED ? constant(build->platform, NW_CONSTANT_FUSED_LOSS) : usual;
-    const double error = constant(build->platform, NW_CONSTANT_OVERLAP_LOSS_ERROR) *
+        mode == NW_OVERLAP_FUSED ? nw_assumption(build->platform, NW_CONSTANT_FUSED_LOSS) : usual;
+    const double error = nw_assumption(build->platform, NW_CONSTANT_OVERLAP_LOSS_ERROR) *
                          (usual > 0 ? fmin(own / usual, 1) : 1);
 
     if (mode == NW_OVERLAP_SERIAL)
@@ -142,7 +88,7 @@ static nw_rc time_step(struct nw_build *build, const struct nw_timing *timing, s
     }
     free(sums);
     NW_TRY(rc);
-    const double jitter = constant(build->platform, NW_CONSTANT_JITTER);
+    const double jitter = nw_assumption(build->platform, NW_CONSTANT_JITTER);
 
     step->compute_ns = worst.compute_ns;
     step->bubble_ns = worst.bubble_ns;
@@ -284,10 +230,14 @@ static nw_rc start_step(const struct nw_job *job, const struct nw_layout *layout
                            .layout = *layout,
                            .node_count = layout->node_count,
                            .rank_count = layout->rank_count};
+    struct nw_deal deal;
 
     if (step.strategy == NULL)
         step.strategy = step.layout.strategy = &nw_strategies[nw_strategy_count - 1];
-    NW_TRY(deal_batch(job, layout, &step));
+    NW_TRY(nw_layout_deal(layout, job, &deal));
+    step.micro_batch = deal.micro_batch;
+    step.micro_batch_count = deal.micro_batch_count;
+    step.global_batch = deal.global_batch;
     *step_out = step;
     return NW_OK;
 }

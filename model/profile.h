@@ -1,6 +1,7 @@
 /* Public. What a training framework does by default: how it cuts messages, what it overlaps, what
  * it reduces in, how it runs the small kernels. One row a framework; each figure is a documented
- * default or a measured property of the software, with its source, and never of a machine.
+ * default of the software, with its source, or (memory_passes to time_factor) judged on published
+ * steps that used it; never of a machine. Plain data.
  */
 #ifndef NW_MODEL_PROFILE_H
 #define NW_MODEL_PROFILE_H

@@ -181,12 +181,8 @@ static nw_rc choose_types(const struct nw_model_request *request, struct nw_mode
     const char *precision = request->precision != NULL ? request->precision : "bf16";
     const char *optimizer = request->optimizer != NULL ? request->optimizer : "adam";
 
-    for (const struct nw_precision *row = nw_precisions; row->name != NULL; row++)
-        if (strcmp(row->name, precision) == 0)
-            job->precision = row;
-    for (const struct nw_optimizer *row = nw_optimizers; row->name != NULL; row++)
-        if (strcmp(row->name, optimizer) == 0)
-            job->optimizer = row;
+    job->precision = nw_precision_named(precision);
+    job->optimizer = nw_optimizer_named(optimizer);
     if (request->precision == NULL)
         nw_default_note(&model->defaults, "precision", "mixed", "bf16");
     if (request->optimizer == NULL)

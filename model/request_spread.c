@@ -59,19 +59,11 @@ static const struct {
     {NULL, "ddp,zero1,fsdp-keep,fsdp"}, /* PyTorch; zero1: ZeroRedundancyOptimizer */
 };
 
-static const struct nw_profile *profile_named(const char *name)
-{
-    for (size_t i = 0; i < nw_profile_count; i++)
-        if (strcmp(nw_profiles[i].name, name) == 0)
-            return &nw_profiles[i];
-    return &nw_profiles[0];
-}
-
 const struct nw_profile *nw_natural_profile(const struct nw_strategy *strategy)
 {
     for (size_t i = 0; strategy != NULL && i < sizeof natural / sizeof natural[0]; i++)
         if (strcmp(natural[i].strategy, strategy->name) == 0)
-            return profile_named(natural[i].framework);
+            return nw_profile_named(natural[i].framework);
     return &nw_profiles[0];
 }
 
@@ -84,13 +76,10 @@ static nw_rc take_strategy(void *target, const char *word, const char *option)
     while (model->strategies[at] != NULL && strcmp(model->strategies[at]->name, word) != 0)
         at++;
     if (model->strategies[at] != NULL)
-        return NW_OK; /* named twice */
-    for (size_t i = 0; i < nw_strategy_count; i++) {
-        if (strcmp(nw_strategies[i].name, word) == 0) {
-            model->strategies[at] = &nw_strategies[i]; /* each once: there is room for all */
-            return NW_OK;
-        }
-    }
+        return NW_OK;                                /* named twice */
+    model->strategies[at] = nw_strategy_named(word); /* each once: there is room for all */
+    if (model->strategies[at] != NULL)
+        return NW_OK;
     return nw_fail(NW_EUSAGE, "%s: unknown strategy \"%.40s\"; accepted: %s", option, word,
                    nw_join_names(accepted, sizeof accepted, nw_strategy_names));
 }
@@ -117,7 +106,7 @@ static nw_rc choose_offers(const struct nw_profile *profile, struct nw_model *mo
 static nw_rc choose_framework(const struct nw_model_request *request, struct nw_model *model)
 {
     if (request->framework != NULL) {
-        model->profile = profile_named(request->framework);
+        model->profile = nw_profile_named(request->framework);
         return request->strategy == NULL ? choose_offers(model->profile, model) : NW_OK;
     }
     if (request->strategy == NULL) {
@@ -247,7 +236,7 @@ nw_rc nw_request_check_layouts(const struct nw_model_request *request, struct nw
 
 struct nw_job nw_model_job(const struct nw_model *model, const struct nw_layout *layout)
 {
-    const struct nw_profile *profile = layout->profile != NULL ? layout->profile : &nw_profiles[0];
+    const struct nw_profile *profile = nw_layout_profile(layout);
     struct nw_job job = model->job;
 
     /* A framework keeps fp32 gradients beside 16-bit weights; fp32 weights have them anyway. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "model/break_even.h"
 #include "model/search_parts.h"
 
 struct search {
@@ -26,9 +27,9 @@ static double seconds_of(clockid_t clock)
 
 /* ---- the best so far ------------------------------------------------------------------------- */
 
-static void swap(struct nw_candidate *a, struct nw_candidate *b)
+static void swap(struct nw_search_candidate *a, struct nw_search_candidate *b)
 {
-    const struct nw_candidate kept = *a;
+    const struct nw_search_candidate kept = *a;
 
     *a = *b;
     *b = kept;
@@ -58,7 +59,7 @@ static bool would_enter(const struct nw_best *best, double key)
     return best->limit > 0 && (best->count < best->limit || key < best->items[0].key);
 }
 
-static void enter(struct nw_best *best, const struct nw_candidate *candidate, double key)
+static void enter(struct nw_best *best, const struct nw_search_candidate *candidate, double key)
 {
     if (best->count < best->limit) {
         best->items[best->count] = *candidate;
@@ -73,19 +74,9 @@ static void enter(struct nw_best *best, const struct nw_candidate *candidate, do
 
 /* ---- the loops ------------------------------------------------------------------------------- */
 
-double nw_search_price(const struct nw_model *model, int node_count)
-{
-    const struct nw_terms *terms = &model->terms;
-
-    return isfinite(terms->price_per_node_hour) && terms->price_per_node_hour > 0
-               ? terms->price_per_node_hour * node_count +
-                     terms->extra_per_further_node_hour * (node_count - 1) + terms->extra_per_hour +
-                     (node_count > 1 ? terms->extra_when_several_per_hour : 0)
-               : node_count;
-}
-
 /* What the whole check and the whole memory say. */
-static bool does_fit(struct nw_search_state *state, const struct nw_candidate *candidate, double m)
+static bool does_fit(struct nw_search_state *state, const struct nw_search_candidate *candidate,
+                     double m)
 {
     const double card = (double)state->platform.memory_bytes;
     struct nw_memory memory;
@@ -129,11 +120,11 @@ static void consider(struct nw_search_state *state, const struct nw_placement *p
     if ((!fast && !cheap && !first) ||
         (card > 0 && !none && nw_quick_bytes(placement, shape, m) > card))
         return;
-    const struct nw_candidate candidate = {.quick_ns = ns,
-                                           .layout = placement->layout,
-                                           .micro_batch = micro_batch,
-                                           .recompute = state->job.recompute,
-                                           .offload = state->job.offload};
+    const struct nw_search_candidate candidate = {.quick_ns = ns,
+                                                  .layout = placement->layout,
+                                                  .micro_batch = micro_batch,
+                                                  .recompute = state->job.recompute,
+                                                  .offload = state->job.offload};
 
     if (none && card > 0) {
         const double least = nw_quick_bytes(placement, shape, m);
@@ -184,7 +175,7 @@ static nw_rc look_at_way(struct search *search, const struct nw_layout *layout, 
     struct nw_search_state *state = &search->state;
     const struct nw_space *space = state->space;
     const uint64_t share = state->job.global_batch / (uint64_t)nw_layout_dp(layout);
-    const double price = nw_search_price(state->model, layout->node_count);
+    const double price = nw_price_per_hour(&state->model->terms, layout->node_count);
     const int most = nw_layout_pp(layout) > 1 ? space->virtual_count : 1;
 
     for (int o = 0; o < space->offload_count; o++) {

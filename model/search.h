@@ -20,7 +20,6 @@
 
 struct nw_space_wishes {    /* what stays open is varied; 0 and NULL: open */
     int largest_node_count; /* 1, 2, 4 … up to it, and it */
-    bool all_nodes;         /* only that many */
     bool keep_micro_batch, keep_recompute, keep_offload; /* as the job has them */
     bool keep_framework; /* the model's profile only; else each strategy's own */
 };

@@ -91,17 +91,6 @@ void nw_cut_free(struct nw_cut *cut)
     nw_build_free(&cut->build);
 }
 
-static double loss_of(const struct nw_build *build, nw_overlap mode)
-{
-    const double *values = build->platform->assumptions.value;
-    const nw_constant key =
-        mode == NW_OVERLAP_FUSED ? NW_CONSTANT_FUSED_LOSS : NW_CONSTANT_OVERLAP_LOSS;
-
-    if (isfinite(build->scenario->overlap_loss))
-        return build->scenario->overlap_loss;
-    return values[NW_CONSTANT_HBM_SHARE] > 0 ? values[key] : nw_constants[key].value;
-}
-
 static nw_rc price_list(const struct nw_build *build, struct nw_prices *prices,
                         const struct nw_message *list, nw_stream stream, double *ns_out)
 {
@@ -137,10 +126,11 @@ static nw_rc unit_ns(const struct nw_build *build, struct nw_prices *prices,
 
     NW_TRY(price_list(build, prices, list, NW_STREAM_TENSOR, &tensor));
     NW_TRY(price_list(build, prices, list, NW_STREAM_CONTEXT, &ring));
-    *ns_out = compute +
-              (mode == NW_OVERLAP_SERIAL ? fmax(tensor - unit->idle_share * compute, 0)
-                                         : added(tensor, compute, busy * loss_of(build, mode))) +
-              added(ring, attention, busy * loss_of(build, NW_OVERLAP_STREAM));
+    *ns_out =
+        compute +
+        (mode == NW_OVERLAP_SERIAL ? fmax(tensor - unit->idle_share * compute, 0)
+                                   : added(tensor, compute, busy * nw_search_loss(build, mode))) +
+        added(ring, attention, busy * nw_search_loss(build, NW_OVERLAP_STREAM));
     return NW_OK;
 }
 

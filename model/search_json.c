@@ -6,13 +6,6 @@
 #include "base/json.h"
 #include "model/search.h"
 
-static const char *recompute_name(nw_recompute recompute)
-{
-    return recompute == NW_RECOMPUTE_FULL        ? "full"
-           : recompute == NW_RECOMPUTE_SELECTIVE ? "selective"
-                                                 : "none";
-}
-
 static const char *where(nw_offload_to to)
 {
     return to == NW_OFFLOAD_CPU ? "cpu" : to == NW_OFFLOAD_NVME ? "nvme" : "none";
@@ -56,7 +49,7 @@ void nw_found_options(const struct nw_found *found, char options_out[NW_FOUND_OP
         append(options_out, " --sequence-parallel %s",
                layout->parallel.sequence_parallel ? "yes" : "no");
     append(options_out, " --micro-batch %llu --recompute %s",
-           (unsigned long long)found->step.micro_batch, recompute_name(found->job.recompute));
+           (unsigned long long)found->step.micro_batch, nw_recompute_name(found->job.recompute));
     if (offload->optimizer != NW_OFFLOAD_NONE)
         append(options_out, " --offload-optimizer %s", where(offload->optimizer));
     if (offload->parameters != NW_OFFLOAD_NONE)
@@ -74,7 +67,7 @@ static nw_rc fill(json_t *object, const struct nw_found *found)
     NW_TRY(nw_json_set_u64(object, "further_of_its_kind", found->alike));
     NW_TRY(nw_json_set_text(object, "framework", found->step.layout.profile->name));
     NW_TRY(nw_json_set_u64(object, "micro_batch", found->step.micro_batch));
-    NW_TRY(nw_json_set_text(object, "recompute", recompute_name(found->job.recompute)));
+    NW_TRY(nw_json_set_text(object, "recompute", nw_recompute_name(found->job.recompute)));
     NW_TRY(nw_json_set_text(object, "offload_optimizer", where(found->job.offload.optimizer)));
     NW_TRY(nw_json_set_text(object, "offload_params", where(found->job.offload.parameters)));
     NW_TRY(nw_json_set_real(object, "closed_form_ns", found->quick_ns));

@@ -117,15 +117,15 @@ double nw_quick_bytes(const struct nw_placement *placement, const struct nw_quic
 
 /* ---- the best so far ------------------------------------------------------------------------- */
 
-struct nw_candidate {
+struct nw_search_candidate {
     double key, quick_ns;
     struct nw_layout layout;
     uint64_t micro_batch;
     nw_recompute recompute;
     struct nw_offload offload;
 };
-struct nw_best {                /* a heap, the worst on top */
-    struct nw_candidate *items; /* `limit` of them */
+struct nw_best {                       /* a heap, the worst on top */
+    struct nw_search_candidate *items; /* `limit` of them */
     int count, limit;
 };
 
@@ -140,9 +140,10 @@ struct nw_search_state {
     struct nw_layout nearest;
     uint64_t seen;
 };
-/* Price of so many nodes and hour; without a price, how many they are. */
-double nw_search_price(const struct nw_model *model, int node_count);
 nw_rc nw_search_rank(const struct nw_search_state *state, size_t show,
                      struct nw_search_result *result);
+
+/* What hidden communication costs, of its time. */
+double nw_search_loss(const struct nw_build *build, nw_overlap mode);
 
 #endif

@@ -101,9 +101,7 @@ static nw_rc fill_reduction(struct at *at, struct nw_quick_messages *messages)
 {
     const struct nw_strategy *strategy = at->layout->strategy;
     const struct nw_profile *profile = at->layout->profile;
-    const double wire = strategy->quantised         ? 0.5
-                        : at->job->reduce_bytes > 0 ? at->job->reduce_bytes
-                                                    : at->job->gradient_bytes;
+    const double wire = strategy->quantised ? 0.5 : nw_job_reduce_bytes(at->job);
     const bool cut = strategy->gradients_sharded || strategy->optimizer_sharded;
     const double shards = nw_layout_shard_count(at->layout);
     const double limit =
@@ -205,8 +203,7 @@ nw_rc nw_quick_messages_make(const struct nw_cut *cut, const struct nw_job *job,
     NW_TRY(fill_gathers(&at, &messages));
     if (net->tied && net->stated_parameters == 0 && nw_layout_pp(layout) > 1 && job->lora.rank == 0)
         NW_TRY(cost_ns(&at, "all_reduce",
-                       (double)net->vocab * (double)net->hidden *
-                           (job->reduce_bytes > 0 ? job->reduce_bytes : job->gradient_bytes) /
+                       (double)net->vocab * (double)net->hidden * nw_job_reduce_bytes(job) /
                            nw_layout_tp(layout),
                        NW_GROUP_PP, &messages.tied_ns));
     *messages_out = messages;
@@ -258,21 +255,14 @@ static nw_rc fill_hops(const struct nw_cut *cut, const struct nw_job *job, struc
     return NW_OK;
 }
 
-static double constant(const struct nw_platform *platform, nw_constant key)
-{
-    const double *values = platform->assumptions.value;
-
-    return values[NW_CONSTANT_HBM_SHARE] > 0 ? values[key] : nw_constants[key].value;
-}
-
-static double loss_of(const struct nw_build *build, nw_overlap mode)
+double nw_search_loss(const struct nw_build *build, nw_overlap mode)
 {
     if (mode == NW_OVERLAP_SERIAL)
         return 0;
     if (isfinite(build->scenario->overlap_loss))
         return build->scenario->overlap_loss;
-    return constant(build->platform,
-                    mode == NW_OVERLAP_FUSED ? NW_CONSTANT_FUSED_LOSS : NW_CONSTANT_OVERLAP_LOSS);
+    return nw_assumption(build->platform, mode == NW_OVERLAP_FUSED ? NW_CONSTANT_FUSED_LOSS
+                                                                   : NW_CONSTANT_OVERLAP_LOSS);
 }
 
 nw_rc nw_placement_make(const struct nw_cut *cut, const struct nw_job *job,
@@ -288,16 +278,16 @@ nw_rc nw_placement_make(const struct nw_cut *cut, const struct nw_job *job,
         .layout = *layout,
         .pp = pp,
         .virtual_stages = 1,
-        .gather_loss = loss_of(&cut->build, profile->weights),
-        .reduce_loss = loss_of(&cut->build, profile->gradients),
-        .hop_loss = loss_of(&cut->build, NW_OVERLAP_STREAM),
+        .gather_loss = nw_search_loss(&cut->build, profile->weights),
+        .reduce_loss = nw_search_loss(&cut->build, profile->gradients),
+        .hop_loss = nw_search_loss(&cut->build, NW_OVERLAP_STREAM),
         .gathers_serial = profile->weights == NW_OVERLAP_SERIAL,
         .reduces_serial = profile->gradients == NW_OVERLAP_SERIAL,
         .gathers_updated = strategy->gathers == NW_GATHERS_UPDATED,
         .gathers_twice = strategy->gathers == NW_GATHERS_UNITS && pp == 1,
         .reduces_each = strategy->reduces == NW_REDUCES_EACH && pp == 1 &&
                         (!profile->reduces_last || layout->parallel.reduce_each),
-        .jitter = 1 + constant(platform, NW_CONSTANT_JITTER) * log2(layout->node_count),
+        .jitter = 1 + nw_assumption(platform, NW_CONSTANT_JITTER) * log2(layout->node_count),
     };
 
     NW_TRY(fill_hops(cut, job, prices, &placement));

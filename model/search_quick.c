@@ -1,6 +1,7 @@
 /* The innermost loop: the closed form of one step and a lower bound of its memory. */
 #include <math.h>
 
+#include "model/memory_parts.h"
 #include "model/search_parts.h"
 
 /* What a message of `ns` adds to computation of `cover_ns` that it may hide behind. */
@@ -11,16 +12,11 @@ static double added(double ns, double cover_ns, double loss)
     return ns - hidden + loss * hidden;
 }
 
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 /* Interleaved chunks leave one after the other, `gap_ns` apart, each with its share of the
  * messages: what of them is not through when the last one leaves. */
 static double left_of_chunks(double ns, double chunks, double gap_ns)
 {
-    return chunks > 1 ? larger(ns / chunks, ns - (chunks - 1) * gap_ns) : ns;
+    return chunks > 1 ? nw_larger(ns / chunks, ns - (chunks - 1) * gap_ns) : ns;
 }
 
 struct pass { /* one micro-batch on the stage looked at */
@@ -44,18 +40,18 @@ static double gathers_ns(const struct nw_placement *at, const struct pass *pass,
     if (at->gathers_updated || at->pp > 1) {
         const double ns = left_of_chunks(messages->forward_gather_ns, v, at->pp * forward);
 
-        const double shown = fmin(first, ns) + added(larger(ns - first, 0), forward, loss);
+        const double shown = fmin(first, ns) + added(nw_larger(ns - first, 0), forward, loss);
 
         /* Unit by unit each stage begins with its own gathers when the first micro-batch comes. */
         return shown * (at->gathers_updated ? 1 : at->pp) +
                loss * (messages->forward_gather_ns - ns);
     }
-    const double there = larger(messages->forward_gather_ns, messages->weight_copy_ns);
-    const double back = larger(messages->backward_gather_ns, messages->weight_copy_ns);
+    const double there = nw_larger(messages->forward_gather_ns, messages->weight_copy_ns);
+    const double back = nw_larger(messages->backward_gather_ns, messages->weight_copy_ns);
 
-    return m * (first + added(larger(there - first, 0), pass->forward_ns, loss) +
+    return m * (first + added(nw_larger(there - first, 0), pass->forward_ns, loss) +
                 (at->gathers_twice ? messages->backward_first_ns +
-                                         added(larger(back - messages->backward_first_ns, 0),
+                                         added(nw_larger(back - messages->backward_first_ns, 0),
                                                pass->backward_ns, loss)
                                    : 0));
 }
@@ -71,13 +67,13 @@ static double reductions_ns(const struct nw_placement *at, const struct pass *pa
     /* Buckets that leave within the last backward pass keep the stage before waiting. */
     if (at->reduces_serial) {
         const double all = messages->reduce_ns + messages->replica_ns;
-        const double before = larger(messages->reduce_ns - messages->reduce_tail_ns, 0) /
-                              larger(messages->reduce_ns, 1) * all;
+        const double before = nw_larger(messages->reduce_ns - messages->reduce_tail_ns, 0) /
+                              nw_larger(messages->reduce_ns, 1) * all;
 
         return times * (all + (at->pp - 1) / v * before);
     }
     if (at->gathers_twice) /* both go through one communicator */
-        cover = larger(cover - messages->backward_gather_ns, 0);
+        cover = nw_larger(cover - messages->backward_gather_ns, 0);
     ns = left_of_chunks(ns, v, at->pp * cover);
     const double tail = fmin(messages->reduce_tail_ns, ns);
 
@@ -97,8 +93,9 @@ static double period_ns(const struct nw_placement *at, const struct pass *slowes
     const double forward = slowest->forward_ns / v, backward = slowest->backward_ns / v;
 
     if (v > 1)
-        return larger(own, v * larger(larger(backward + far, forward + far), both));
-    return larger(larger(own, (all_ns + 2 * (p - 1) * hop) / p), larger(pair_ns + far, both));
+        return nw_larger(own, v * nw_larger(nw_larger(backward + far, forward + far), both));
+    return nw_larger(nw_larger(own, (all_ns + 2 * (p - 1) * hop) / p),
+                     nw_larger(pair_ns + far, both));
 }
 
 /* The pipeline: filled and emptied once, in between as fast as its slowest stage and its messages
@@ -114,12 +111,12 @@ static double pipeline_ns(const struct nw_placement *at, const double stage_ns[N
     const int last = at->counts->stage_count - 1;
     /* Two stages next to each other: the last two, or two of the first or the middle ones. */
     const double ends = (stage_ns[last > 0 ? last - 1 : 0] + stage_ns[last]) / 2;
-    const double inner = last > 1 ? larger(stage_ns[1], stage_ns[last - 1]) : 0;
-    const double period = period_ns(at, slowest, all, larger(ends, inner), hop, far, both);
-    const double waits = larger(m - p, 0) * (period - own);
+    const double inner = last > 1 ? nw_larger(stage_ns[1], stage_ns[last - 1]) : 0;
+    const double period = period_ns(at, slowest, all, nw_larger(ends, inner), hop, far, both);
+    const double waits = nw_larger(m - p, 0) * (period - own);
 
     return m * own + (all - own) / v + 2 * (p - 1) * hop + waits +
-           at->hop_loss * slowest->busy * larger(2 * v * hop * m - waits, 0);
+           at->hop_loss * slowest->busy * nw_larger(2 * v * hop * m - waits, 0);
 }
 
 double nw_quick_ns(const struct nw_placement *at, const struct nw_quick_shape *shape, double m)
@@ -147,7 +144,7 @@ double nw_quick_ns(const struct nw_placement *at, const struct nw_quick_shape *s
                     : m * (slowest.forward_ns + slowest.backward_ns);
     ns += gathers_ns(at, &slowest, m) + reductions_ns(at, &slowest, m) + at->messages.tied_ns;
     /* Gradients go down behind the last backward pass, weights come up after the update. */
-    ns += at->update_ns + at->copy_ns / 2 + larger(at->copy_ns / 2 - slowest.backward_ns, 0);
+    ns += at->update_ns + at->copy_ns / 2 + nw_larger(at->copy_ns / 2 - slowest.backward_ns, 0);
     return ns * at->jitter;
 }
 
@@ -163,12 +160,13 @@ double nw_quick_bytes(const struct nw_placement *at, const struct nw_quick_shape
         const double flight =
             v > 1 ? (2 * (p - counts->at[s] - 1) + (v - 1) * p + 1) / v : p - counts->at[s];
         const double stored =
-            larger(fmin(flight, micro_batch_count), 1) *
+            nw_larger(fmin(flight, micro_batch_count), 1) *
             (counts->layers[NW_LAYER_PLAIN] * shape->stored_bytes[NW_LAYER_PLAIN] +
              counts->layers[NW_LAYER_EXPERTS] * shape->stored_bytes[NW_LAYER_EXPERTS]);
         const double held = micro_batch_count > 1 ? at->gradient_bytes[s] : 0;
 
-        most = larger(most, at->fixed_bytes[s] + larger(stored + held, at->gradient_bytes[s]));
+        most =
+            nw_larger(most, at->fixed_bytes[s] + nw_larger(stored + held, at->gradient_bytes[s]));
     }
     return most;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/break_even.h"
 #include "model/search_parts.h"
 
 static int by_time(const void *a, const void *b)
@@ -13,7 +14,7 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool is_same(const struct nw_candidate *a, const struct nw_candidate *b)
+static bool is_same(const struct nw_search_candidate *a, const struct nw_search_candidate *b)
 {
     return a->quick_ns == b->quick_ns && a->micro_batch == b->micro_batch &&
            a->recompute == b->recompute &&
@@ -23,7 +24,7 @@ static bool is_same(const struct nw_candidate *a, const struct nw_candidate *b)
 
 /* In an earlier list. */
 static bool is_known(const struct nw_search_state *state, int list,
-                     const struct nw_candidate *candidate)
+                     const struct nw_search_candidate *candidate)
 {
     for (int i = 0; i < list; i++)
         for (int k = 0; k < state->bests[i].count; k++)
@@ -33,8 +34,9 @@ static bool is_known(const struct nw_search_state *state, int list,
 }
 
 /* A candidate that the simulation refuses is left out. */
-static void predict(const struct nw_search_state *state, const struct nw_candidate *candidate,
-                    struct nw_graph *events, struct nw_search_result *result)
+static void predict(const struct nw_search_state *state,
+                    const struct nw_search_candidate *candidate, struct nw_graph *events,
+                    struct nw_search_result *result)
 {
     struct nw_found *found = &result->items[result->count];
 
@@ -58,14 +60,14 @@ static nw_rc complete(const struct nw_search_state *state, struct nw_found *foun
         return NW_OK;
     NW_TRY(nw_predict(&found->job, &state->platform, &found->step.layout, &state->model->scenario,
                       &found->step));
-    found->cost_per_billion_tokens = nw_search_price(state->model, found->step.node_count) /
-                                     (found->step.tokens_per_s * 3600) * 1e9;
+    found->cost_per_billion_tokens = nw_cost_per_billion_tokens(
+        &state->model->terms, found->step.node_count, found->step.tokens_per_s);
     return NW_OK;
 }
 
 static double cost_of(const struct nw_search_state *state, const struct nw_found *found)
 {
-    return nw_search_price(state->model, found->step.node_count) * found->step.step_ns;
+    return nw_price_per_hour(&state->model->terms, found->step.node_count) * found->step.step_ns;
 }
 
 static nw_rc refuse(const struct nw_search_state *state)

@@ -29,7 +29,7 @@ static void add_nodes(const struct nw_model *model, const struct nw_space_wishes
             add(space->node_counts, &space->node_count_count, model->node_counts[i]);
         return;
     }
-    for (int n = 1; n < largest && !wishes->all_nodes; n *= 2)
+    for (int n = 1; n < largest; n *= 2)
         add(space->node_counts, &space->node_count_count, n);
     add(space->node_counts, &space->node_count_count, largest);
 }
@@ -164,14 +164,6 @@ static void add_way(struct nw_space *space, const struct nw_strategy *strategy,
         space->ways[space->way_count++] = (struct nw_way){.strategy = strategy, .profile = profile};
 }
 
-static const struct nw_profile *profile_named(const char *name)
-{
-    for (size_t i = 0; i < nw_profile_count; i++)
-        if (strcmp(nw_profiles[i].name, name) == 0)
-            return &nw_profiles[i];
-    return &nw_profiles[0];
-}
-
 /* Without a framework each strategy runs in its own, DDP in PyTorch and in Megatron. */
 static void add_ways(const struct nw_model *model, const struct nw_space_wishes *wishes,
                      struct nw_space *space)
@@ -190,7 +182,7 @@ static void add_ways(const struct nw_model *model, const struct nw_space_wishes 
             continue;
         add_way(space, strategy, nw_natural_profile(strategy));
         if (strcmp(strategy->name, "ddp") == 0)
-            add_way(space, strategy, profile_named("megatron"));
+            add_way(space, strategy, nw_profile_named("megatron"));
     }
 }
 

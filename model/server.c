@@ -74,10 +74,8 @@ static nw_rc choose_platform(const struct nw_results *results, struct nw_server 
 {
     const struct nw_model_request request = {.gpu = server->gpu.name,
                                              .gpus_per_node = server->gpus_per_node};
-    const struct nw_precision *precision = nw_precisions;
+    const struct nw_precision *precision = nw_precision_named("fp16");
 
-    while (precision->name != NULL && strcmp(precision->name, "fp16") != 0)
-        precision++;
     NW_TRY(nw_platform_choose(&request, results, precision, &server->platform));
     server->platform.fabric.gpus_per_node = server->gpus_per_node;
     return NW_OK;

@@ -20,7 +20,7 @@ nw_rc nw_build_init(const struct nw_job *job, const struct nw_platform *platform
         .layout = *layout,
         .scenario = scenario,
         .strategy = layout->strategy != NULL ? layout->strategy : &nw_strategies[0],
-        .profile = layout->profile != NULL ? layout->profile : &nw_profiles[0],
+        .profile = nw_layout_profile(layout),
         .micro_batch = (double)micro_batch,
         .micro_batch_count = (double)micro_batch_count,
         .tokens = (double)micro_batch * (double)job->sequence / nw_layout_cp(layout),
@@ -51,8 +51,7 @@ void nw_build_free(struct nw_build *build)
 static void put_tied_gradients(struct nw_build *build, int stage)
 {
     const struct nw_transformer *net = &build->job->net;
-    const double bytes =
-        build->job->reduce_bytes > 0 ? build->job->reduce_bytes : build->job->gradient_bytes;
+    const double bytes = nw_job_reduce_bytes(build->job);
     const struct nw_message message = {
         .collective = "all_reduce",
         .bytes = (double)net->vocab * (double)net->hidden * bytes / nw_layout_tp(&build->layout),

@@ -83,8 +83,7 @@ struct nw_build {
     struct nw_graph graph;   /* owned */
     struct nw_priced memo[NW_BUILD_MEMO_COUNT];
     int memo_count;
-    struct nw_traffic traffic; /* of counted_stage */
-    int counted_stage;
+    struct nw_traffic traffic; /* of the first stage */
     unsigned how;
     nw_rc rc; /* first error; later calls do nothing */
 };

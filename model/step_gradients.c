@@ -18,13 +18,6 @@ bool nw_reduces(const struct nw_build *build, unsigned role)
     return (role & NW_ROLE_LAST) != 0;
 }
 
-static double wire_bytes(const struct nw_build *build)
-{
-    const struct nw_job *job = build->job;
-
-    return job->reduce_bytes > 0 ? job->reduce_bytes : job->gradient_bytes;
-}
-
 /* `elements` summed: where they are cut, each rank's share; between the copies of a hybrid, the
  * share again. ZeRO++ qgZ: 4 bit, all-to-all within the node, then between nodes (Wang et al. 2023,
  * section 3.3). */
@@ -34,7 +27,7 @@ static void put_reduction(struct nw_build *build, int stage, double elements, bo
     const struct nw_strategy *strategy = build->strategy;
     struct nw_stage *at = &build->stages[stage];
     const double shards = nw_layout_group(&build->layout, NW_GROUP_SHARD).rank_count;
-    const double bytes = strategy->quantised ? 0.5 : wire_bytes(build);
+    const double bytes = strategy->quantised ? 0.5 : nw_job_reduce_bytes(build->job);
     const bool cut = strategy->gradients_sharded || strategy->optimizer_sharded;
     struct nw_message message = {
         .collective = strategy->quantised ? "alltoall"
@@ -81,13 +74,13 @@ static double bucket_bytes(const struct nw_build *build, bool first)
     if (!(profile->reduce_bucket_elements > 0))
         return INFINITY;
     return fmax(profile->reduce_bucket_elements, profile->bucket_elements_per_rank * ranks) *
-           wire_bytes(build);
+           nw_job_reduce_bytes(build->job);
 }
 
 static void close_bucket(struct nw_build *build, int stage, double count, int32_t after)
 {
     struct nw_bucket *bucket = &build->stages[stage].bucket;
-    const double elements = bucket->held_bytes / wire_bytes(build);
+    const double elements = bucket->held_bytes / nw_job_reduce_bytes(build->job);
 
     bucket->held_bytes = 0;
     bucket->limit_bytes = bucket_bytes(build, false);
@@ -113,7 +106,8 @@ static void fill_bucket(struct nw_build *build, int stage, nw_unit_kind kind, in
 
     for (size_t i = unit->tensors.count; i-- > 0;) {
         done += (double)unit->tensors.elements[i];
-        at->bucket.held_bytes += (double)unit->tensors.elements[i] * scale * wire_bytes(build);
+        at->bucket.held_bytes +=
+            (double)unit->tensors.elements[i] * scale * nw_job_reduce_bytes(build->job);
         if (!(at->bucket.held_bytes >= at->bucket.limit_bytes))
             continue;
         if (plain && unit->backward_ns > 0)

@@ -71,7 +71,6 @@ static void count_traffic(struct nw_build *build, const struct nw_message *messa
     struct nw_traffic *traffic = &build->traffic;
 
     traffic->bytes_sent += factor * message->bytes * calls;
-    traffic->group_bytes_sent[message->group] += factor * message->bytes * calls;
     traffic->calls += calls;
     if (message->bytes > traffic->message_bytes) {
         traffic->message_bytes = message->bytes;
@@ -94,7 +93,7 @@ int32_t nw_put_message(struct nw_build *build, int stage, const struct nw_messag
         return 0;
     const struct nw_cost *cost = cost_of(build, message, group);
 
-    if (stage == build->counted_stage)
+    if (stage == 0)
         count_traffic(build, message, message->times * count, group);
     return nw_graph_add(&build->graph, &(struct nw_event){
                                            .kind = NW_EVENT_COLLECTIVE,

@@ -40,18 +40,13 @@ static double updated_parameters(const struct nw_job *job, const struct nw_layou
     return plain / ranks + experts / expert_ranks;
 }
 
-static double master_bytes(const struct nw_job *job)
-{
-    return isfinite(job->master_bytes) ? job->master_bytes : job->precision->master_bytes;
-}
-
 /* Bytes per parameter: states and master copy read and written, the gradient read, weights written
  * (without a master copy read as well); what the optimizer itself reads again (LAMB's norms,
  * Adafactor's factors); the gradient's norm for clipping: read for the norm, read and written when
  * it is scaled. */
 static double update_bytes(const struct nw_job *job)
 {
-    const double master = master_bytes(job), e = job->precision->element_bytes;
+    const double master = nw_job_master_bytes(job), e = job->precision->element_bytes;
     const double gradient = job->gradient_bytes > 0 ? job->gradient_bytes : e;
 
     return 2 * (job->optimizer->state_bytes + master) + gradient + e * (master > 0 ? 1 : 2) +
@@ -61,11 +56,11 @@ static double update_bytes(const struct nw_job *job)
 struct nw_update nw_update_of(const struct nw_job *job, const struct nw_layout *layout,
                               const struct nw_platform *platform)
 {
-    const struct nw_profile *profile = layout->profile != NULL ? layout->profile : &nw_profiles[0];
+    const struct nw_profile *profile = nw_layout_profile(layout);
     const double parameters = updated_parameters(job, layout);
     const double e = job->precision->element_bytes;
     const double gradient = job->gradient_bytes > 0 ? job->gradient_bytes : e;
-    const double states = 2 * (job->optimizer->state_bytes + master_bytes(job));
+    const double states = 2 * (job->optimizer->state_bytes + nw_job_master_bytes(job));
     const double factor = platform->step_time_factor > 0 ? platform->step_time_factor : 1;
     struct nw_update update = {0};
 

@@ -10,8 +10,7 @@ static void print_policies(FILE *stream, const struct nw_steps *steps)
 {
     for (size_t i = 0; i < steps->count; i++) {
         const struct nw_step *step = &steps->items[i];
-        const struct nw_profile *profile =
-            step->layout.profile != NULL ? step->layout.profile : &nw_profiles[0];
+        const struct nw_profile *profile = nw_layout_profile(&step->layout);
         bool said = step->memory.policy == NULL;
         char text[320];
 

@@ -209,8 +209,8 @@ Test(model_measured, links_and_nics_of_a_topology_stand_in)
     struct nw_model_request request = plain();
     struct nw_topo *topo;
 
-    cr_assert_eq(nw_topo_read_file("tests/field/cases/healthy-hgx-h100.json", &topo), NW_OK, "%s",
-                 nw_last_error()->text);
+    cr_assert_eq(nw_topo_read_file(NW_SOURCE_DIR "/tests/field/cases/healthy-hgx-h100.json", &topo),
+                 NW_OK, "%s", nw_last_error()->text);
     request.topos = &topo;
     request.topo_count = 1;
     struct nw_model model = opened(&request, NULL);
