@@ -14,8 +14,8 @@
 #include "model/profile.h"
 
 /* Start and drain of a kernel on the GPU. 0.5 to 1 us lie between two kernels (NVIDIA, Getting
- * Started with CUDA Graphs, 2019), the rest is SMs that fill and run dry; the sum is judgement,
- * held against published steps: 1.5 to 2.5 us make families of them spread least. */
+ * Started with CUDA Graphs, 2019), the rest is SMs that fill and run dry; the sum is
+ * chosen on published steps: of 0, 1.5 and 2 us the last, mostly for narrow nets on A100. */
 #define KERNEL_GAP_NS 2e3
 
 /* Of each product of an adapter, with its part of dropout, cast, scale and sum (PEFT
