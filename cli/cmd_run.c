@@ -19,6 +19,8 @@
 #include "model/request.h"
 #include "results/results.h"
 
+#define LANES "auto,nvlink,pcie" /* where GPUs are measured */
+
 #define HOST_RATE_BUDGET_NS 0.5e9
 
 struct options {
@@ -61,7 +63,7 @@ static const struct habit {
     {.name = "place", .fallback = "out", .help = "out (of place), in (place) or both (out)"},
     {.name = "out", .key = 'o', .help = "directory of what is written (nodeworth-DATE-TIME)"},
     {.name = "lanes",
-     .fallback = "auto,nvlink,pcie",
+     .fallback = LANES,
      .help =
          "on GPUs, the ways to make the bytes go, one after the other: auto, nvlink, pcie, shm, "
          "ring, tree, nvls, rdma, tcp, nogdr, or all that the machine has (auto,nvlink,pcie)"},
@@ -309,6 +311,9 @@ static nw_rc check_inputs(struct session *session)
             "option --backend: the local double is for bench; accepted: auto, mpi, nccl");
     /* Also: can the job be read, whatever its compute rate will be? */
     NW_TRY(nw_cli_take_shapes(&options->model, &session->options.plan, session->shapes));
+    if (strcmp(options->plan.backend, "mpi") == 0 && options->plan.lanes_text != NULL &&
+        strcmp(options->plan.lanes_text, LANES) == 0)
+        session->options.plan.lanes_text = NULL; /* nobody asked for them */
     NW_TRY(nw_plan_resolve(&session->options.plan));
     if (options->plan.out_dir != NULL && strlen(options->plan.out_dir) >= sizeof session->directory)
         return nw_fail(
