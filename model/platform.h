@@ -1,4 +1,4 @@
-/* Private to model/. */
+/* Private to model/. The platform that a request and its results make: rates, memory, links. */
 #ifndef NW_MODEL_PLATFORM_H
 #define NW_MODEL_PLATFORM_H
 
