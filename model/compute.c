@@ -13,10 +13,10 @@
 #include "model/operators.h"
 #include "model/profile.h"
 
-/* Start and drain of a kernel on the GPU. 0.5 to 1 us lie between two kernels (NVIDIA, Getting
- * Started with CUDA Graphs, 2019), the rest is SMs that fill and run dry; the sum is
- * chosen on published steps: of 0, 1.5 and 2 us the last, mostly for narrow nets on A100. */
-#define KERNEL_GAP_NS 2e3
+/* Start and drain of a kernel on the GPU: 0.5 to 1 us lie between two kernels (NVIDIA, Getting
+ * Started with CUDA Graphs, 2019, recalled); the upper end. 0, 1.5 and 2 us do the published steps
+ * no better. */
+#define KERNEL_GAP_NS 1e3
 
 /* Of each product of an adapter, with its part of dropout, cast, scale and sum (PEFT
  * lora/layer.py: six kernels for two products): an eager framework launches no more for it. */
