@@ -20,19 +20,19 @@
       "its power limit aside",                                                                     \
       "published steps of 60 sources, A100 and Hopper",                                            \
       "bench --cases gemm, 30 s, over the catalogue (or given: --gemm-tflops)",                    \
-      "0.00 -0.02 · +0.18 +0.01 · +3.97 +1.47")                                                    \
+      "-0.01 0.00 · 0.00 -0.20 · +3.51 +2.11")                                                     \
     X(ATTENTION_SHARE, 0.75, "of products",                                                        \
       "rate of a fused attention core of the best kernels (cuDNN) at heads of 128",                \
       "88 measured cores (A100 PCIe, B200): 0.65-0.85; published steps of long sequences",         \
-      "--measured-step of a long sequence", "0.00 0.00 · -0.11 +0.27 · +0.29 +0.18")               \
+      "--measured-step of a long sequence", "0.00 0.00 · +0.03 +0.10 · +0.11 +0.49")               \
     X(HBM_SHARE, 0.85, "of datasheet", "memory bandwidth that fused kernels and updates reach",    \
       "DRAM refresh and turnaround: 0.80-0.90 in published triads",                                \
       "bench --cases d2d over the datasheet (or given: --hbm)",                                    \
-      "0.00 -0.01 · +0.19 -0.04 · +0.75 -0.37")                                                    \
+      "-0.01 -0.02 · +0.18 -0.27 · +1.05 -0.40")                                                   \
     X(LAUNCH_NS, 9e3, "ns", "the CPU's time to launch one kernel through a framework",             \
       "600 published steps of small models: 3.2 ms a layer of 350 kernels",                        \
       "bench --cases gemm at the smallest size, host time",                                        \
-      "0.00 0.00 · +0.48 +0.12 · +0.45 +0.70")                                                     \
+      "0.00 0.00 · +0.42 -0.46 · +0.09 +1.08")                                                     \
     X(RUNTIME_BYTES, 2.5 * 1024 * 1024 * 1024, "bytes",                                            \
       "memory of the CUDA context and the framework's libraries, per GPU, without NCCL's buffers", \
       "133 published rows that read nvidia-smi; without any one source: 2.25-2.5 GiB",             \
@@ -44,26 +44,26 @@
     X(OVERLAP_LOSS, 0.45, "of hidden time",                                                        \
       "communication behind computation that still shows up (shared SMs and memory)",              \
       "203 published scaling pairs, held out by source: 0.4-0.5", "bench --cases overlap",         \
-      "0.00 -0.03 · +0.03 0.00 · -0.03 +0.05")                                                     \
+      "0.00 -0.02 · +0.03 +0.03 · +0.13 +0.09")                                                    \
     X(FUSED_LOSS, 0.10, "of hidden time",                                                          \
       "the same where it is sent in chunks or with few SMs (Megatron-Core, XLA)",                  \
       "80 published pairs of Megatron-Core: 0-0.2", "bench --cases overlap, few channels",         \
-      "0.00 0.00 · 0.00 -0.01 · +0.05 +0.03")                                                      \
+      "-0.01 -0.01 · -0.02 0.00 · 0.00 0.00")                                                      \
     X(JITTER, 0.005, "per doubling",                                                               \
       "of the step, waiting for the slowest, per doubling of the nodes",                           \
       "published pairs whose messages are hidden: 0.4-1.0 %",                                      \
-      "p95 over median of a collective's samples", "-0.02 -0.04 · -0.03 0.00 · -0.02 +0.02")       \
+      "p95 over median of a collective's samples", "-0.03 0.00 · -0.01 +0.01 · 0.00 -0.05")        \
     X(LINK_SHARE, 0.79, "of datasheet",                                                            \
       "bus bandwidth of a ring inside a node over the link's one-way rate",                        \
       "16 published NVLink boards: 0.73-0.83 for messages of 256 MiB and more",                    \
-      "bench --cases coll on one node", "-0.01 -0.01 · +0.02 -0.06 · +0.12 -0.05")                 \
+      "bench --cases coll on one node", "-0.01 -0.01 · +0.16 -0.05 · +0.14 -0.13")                 \
     X(WIRE_SHARE, 0.90, "of line rate",                                                            \
       "bus bandwidth of a ring between nodes over the line rate of a node's NICs",                 \
       "10 published fabrics: InfiniBand, RoCE 0.88-0.98, Slingshot 0.73, TCPX 0.57",               \
-      "bench --cases coll on all nodes", "-0.01 -0.01 · 0.00 -0.14 · -0.04 -0.05")                 \
+      "bench --cases coll on all nodes", "-0.01 -0.01 · +0.06 -0.04 · +0.11 0.00")                 \
     X(WIRE_LATENCY_NS, 12e3, "ns", "one hop of a small message between nodes",                     \
       "11 published fabrics: InfiniBand 5-12 us, RoCE 17, Slingshot 9-27, EFA 25, TCPX 33",        \
-      "bench --cases coll on all nodes, smallest size", "0.00 0.00 · -0.01 0.00 · 0.00 0.00")
+      "bench --cases coll on all nodes, smallest size", "-0.01 0.00 · -0.02 0.00 · 0.00 0.00")
 
 /* X(key, value, unit, what it is, source) */
 #define NW_ERROR_MAP(X)                                                                            \
