@@ -370,12 +370,12 @@ int nw_cmd_list(int argc, char **argv)
     const struct list *wanted = NULL;
     struct nw_cli cli = {
         .arguments = "[KIND]",
-        .doc =
-            "What can be named on the command line, and what is read and known: all, or of one "
-            "KIND.\v"
-            "KIND: collectives, cases, lanes, backends, devices, dtypes, ops, models, gpus, "
-            "strategies, precisions, optimizers, importers (logs), formats (files of topo, check "
-            "and audit), facts (keys of topo --json). Exit codes: 0, 2 bad input.",
+        .doc = "What can be named on the command line, and what is read and known: all, or of one "
+               "KIND.\v"
+               "KIND: collectives, cases, lanes, backends, devices, dtypes, ops, models, gpus, "
+               "strategies, precisions, optimizers, frameworks, constants and errors (--assume), "
+               "importers (logs), formats (files of topo, check "
+               "and audit), facts (keys of topo --json). Exit codes: 0, 2 bad input.",
         .rows = rows,
         .row_count = sizeof rows / sizeof rows[0],
         .target = &options,

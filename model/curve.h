@@ -79,7 +79,7 @@ enum {
     NW_COST_GIVEN = 16,       /* from a bandwidth that the user gave */
     NW_COST_DATASHEET = 32,   /* from the catalogue's link rate and an assumed share of it */
     NW_COST_NO_INTERVAL = 64, /* the log has no interval: an assumed one */
-    NW_COST_SIMULATED = 128,
+    NW_COST_SIMULATED = 128, /* of a step: or its products, memory, host link */
     NW_COST_HOSTS = 256,  /* the log does not say how many hosts */
     NW_COST_SHARED = 512, /* several such groups share the NICs: each its part of them */
     NW_COST_WIRE = 1024,  /* with DATASHEET: from the line rate of the NICs */

@@ -157,9 +157,8 @@ static void complete(struct view *view)
 /* ---- rates -------------------------------------------------------------------------------------
  */
 
-static double intra_of(const struct view *view, double link_bytes_per_s, bool nvlink)
+static double intra_of(double link_bytes_per_s, bool nvlink)
 {
-    (void)view;
     return link_bytes_per_s *
            middle(nvlink ? nw_nvlink_collective_efficiency() : nw_pcie_collective_efficiency());
 }
@@ -173,11 +172,11 @@ static double inter_of(const struct view *view, double network_bytes_per_s)
 static struct rates healthy(const struct view *view)
 {
     const struct nw_model_request *request = &view->input->request[0];
-    struct rates rates = {.intra = intra_of(view, view->nvlink, true),
+    struct rates rates = {.intra = intra_of(view->nvlink, true),
                           .inter = inter_of(view, view->network)};
 
     if (isnan(rates.intra))
-        rates.intra = intra_of(view, view->pcie, false);
+        rates.intra = intra_of(view->pcie, false);
     if (request->intra_gb_per_s > 0)
         rates.intra = request->intra_gb_per_s * 1e9;
     if (request->inter_gb_per_s > 0)
@@ -202,7 +201,7 @@ static bool both(const struct view *view, const struct nw_finding *finding, stru
     switch (way_of(finding)) {
     case BY_NVLINK:
         if (over_pcie) { /* there is none, where there should be */
-            good->intra = intra_of(view, view->pcie + lost, true);
+            good->intra = intra_of(view->pcie + lost, true);
             return isfinite(good->intra);
         }
         bad->intra = less(good->intra, lost, view->nvlink);

@@ -198,3 +198,10 @@ void nw_measured_of(const struct nw_results *results, const char *dtype,
             take_products(run, dtype, measured_out, &largest);
     }
 }
+
+bool nw_measured_is_simulated(const struct nw_measured *measured)
+{
+    return measured->products_simulated || measured->memory.simulated ||
+           measured->to_device.simulated || measured->to_host.simulated ||
+           measured->overlap_loss.simulated;
+}

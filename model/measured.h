@@ -41,6 +41,8 @@ struct nw_measured {
     char topology_host[64];
 };
 
+/* Is any figure that stands in for a data sheet's a double's? */
+bool nw_measured_is_simulated(const struct nw_measured *measured);
 /* The GPU that the results were measured on, as their context names it; NULL: none. */
 const char *nw_measured_gpu(const struct nw_results *results);
 /* Out of all runs on that GPU. `dtype` of the products, as records name it; NULL: none. */

@@ -252,7 +252,8 @@ static nw_rc finish_step(struct nw_build *build, const struct nw_scenario *scena
     NW_TRY(time_bounds(build, scenario, step));
     step->optimizer_known =
         isfinite(offloaded ? build->update.cpu_ns + build->update.copy_ns : build->update.gpu_ns);
-    step->how = build->how;
+    step->how =
+        build->how | (nw_measured_is_simulated(&build->platform->measured) ? NW_COST_SIMULATED : 0);
     step->traffic = build->traffic;
     fill_parts(build, step);
     step->assumed |= assumptions_of(build, step);

@@ -108,7 +108,10 @@ static void add_batches(const struct nw_model *model, const struct nw_space_wish
     if (wishes->keep_recompute)
         space->recomputes[space->recompute_count++] = model->job.recompute;
     for (int i = 0; i < 3 && !wishes->keep_offload && (i == 0 || can_offload); i++)
-        space->offloads[space->offload_count++] = where[i];
+        space->offloads[space->offload_count++] =
+            (struct nw_offload){.optimizer = where[i].optimizer,
+                                .parameters = where[i].parameters,
+                                .activations = model->job.offload.activations};
     if (wishes->keep_offload)
         space->offloads[space->offload_count++] = model->job.offload;
 }

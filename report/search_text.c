@@ -5,16 +5,12 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "report/model_text_parts.h"
 
-#define GIB          (1024.0 * 1024 * 1024)
 #define COLUMN_COUNT 11
 
-struct cell {
-    char text[64];
-};
-
 /* "tp8 sp pp4x2 cp2" */
-static const char *degrees(struct cell *cell, const struct nw_layout *layout)
+static const char *degrees(struct nw_cell *cell, const struct nw_layout *layout)
 {
     const struct nw_parallel *parallel = &layout->parallel;
     size_t at = 0;
@@ -37,7 +33,7 @@ static const char *degrees(struct cell *cell, const struct nw_layout *layout)
     return cell->text;
 }
 
-static const char *memory_saving(struct cell *cell, const struct nw_job *job)
+static const char *memory_saving(struct nw_cell *cell, const struct nw_job *job)
 {
     static const char *const again[] = {"", "recompute", "selective"};
     const bool both =
@@ -72,7 +68,7 @@ static void add_row(struct nw_table *table, const struct page *page, size_t rank
 {
     const struct nw_found *found = &page->result->items[rank - 1];
     const struct nw_step *step = &found->step;
-    struct cell way, spread, saving;
+    struct nw_cell way, spread, saving;
     const bool named = of_several(page, step);
     char number[32], nodes[16], batch[64], memory[32], time[32], rate[32], mfu[16], cost[32],
         text[32];
@@ -205,6 +201,9 @@ nw_rc nw_report_search(FILE *stream, const struct nw_model *model,
                             : "Cost: node hours per 10^9 tokens; give --price-per-node-hour for "
                               "money. Further plans of the same strategy and degrees are left out "
                               "(--json).");
+    if ((result->items[result->cheapest].step.how & NW_COST_SIMULATED) != 0)
+        nw_print_wrapped(stream, "", "",
+                         "Made from SIMULATED results: no statement about a machine.");
     nw_print_wrapped(stream, "", "",
                      "Steps are predictions: `nodeworth predict` shows the range and what it rests "
                      "on; --emit DIR writes the fastest down for the tools that run it.");
