@@ -203,5 +203,7 @@ bool nw_measured_is_simulated(const struct nw_measured *measured)
 {
     return measured->products_simulated || measured->memory.simulated ||
            measured->to_device.simulated || measured->to_host.simulated ||
-           measured->overlap_loss.simulated;
+           measured->overlap_loss.simulated ||
+           (measured->topology_simulated &&
+            (measured->links_by_topology || measured->nics_by_topology));
 }

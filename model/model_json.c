@@ -253,6 +253,7 @@ static nw_rc set_measured(json_t *root, const struct nw_platform *platform)
         return NW_OK;
     NW_TRY(nw_json_add_object(root, "by_topology", &object));
     NW_TRY(nw_json_set_text(object, "host", measured->topology_host));
+    NW_TRY(nw_json_set_bool(object, "simulated", measured->topology_simulated));
     if (measured->links_by_topology)
         NW_TRY(nw_json_set_real(object, "link_bytes_per_s", platform->fabric.link_bytes_per_s));
     if (measured->nics_by_topology) {

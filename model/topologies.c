@@ -75,9 +75,9 @@ static void take_nics(const struct nw_fabric *read, struct nw_platform *platform
     measured->nics_by_topology = true;
 }
 
-/* `datasheet`: the fabric before any topology was taken. A machine without GPUs says nothing of
- * what GPUs reach. */
-static void take_one(const struct nw_topo *topo, const struct nw_fabric *datasheet,
+/* `datasheet`: the fabric before any topology was taken; `simulated`: it came with a double's
+ * records. A machine without GPUs says nothing of what GPUs reach. */
+static void take_one(const struct nw_topo *topo, bool simulated, const struct nw_fabric *datasheet,
                      bool links_are_open, struct nw_platform *platform)
 {
     struct nw_measured *measured = &platform->measured;
@@ -93,6 +93,8 @@ static void take_one(const struct nw_topo *topo, const struct nw_fabric *datashe
         is_known(topo, &read, datasheet))
         take_links(&read, platform);
     take_nics(&read, platform);
+    if (simulated || nw_topo_number(topo, 0, NW_FACT_SIMULATED) > 0)
+        measured->topology_simulated = true;
     if (measured->topology_gpu_count == 0 || gpu_count < measured->topology_gpu_count)
         measured->topology_gpu_count = gpu_count;
     if (measured->topology_host[0] == '\0')
@@ -112,7 +114,7 @@ static nw_rc take_context(const struct nw_context *context, const struct nw_fabr
         if (json_is_null(item))
             continue;
         NW_TRY(nw_topo_from_json(item, "topology of the results", &topo));
-        take_one(topo, datasheet, links_are_open, platform);
+        take_one(topo, context->simulated, datasheet, links_are_open, platform);
         nw_topo_free(topo);
     }
     return NW_OK;
@@ -125,7 +127,7 @@ nw_rc nw_topologies_take(const struct nw_model_request *request, const struct nw
     const bool links_are_open = request->link == NULL || strcmp(request->link, "auto") == 0;
 
     for (size_t i = 0; i < request->topo_count; i++)
-        take_one(request->topos[i], &datasheet, links_are_open, platform);
+        take_one(request->topos[i], false, &datasheet, links_are_open, platform);
     for (size_t r = 0; request->topo_count == 0 && results != NULL && r < results->run_count; r++)
         NW_TRY(take_context(&results->runs[r].context, &datasheet, links_are_open, platform));
     return NW_OK;

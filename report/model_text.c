@@ -229,7 +229,7 @@ static void print_topology(FILE *stream, const struct nw_platform *platform)
         fprintf(stream, " %d NIC%s of %s GB/s together", fabric->nic_count,
                 fabric->nic_count == 1 ? "" : "s",
                 nw_format_gb_per_s(rate, fabric->wire_bytes_per_s));
-    fputc('\n', stream);
+    fputs(measured->topology_simulated ? ", SIMULATED\n" : "\n", stream);
 }
 
 void nw_report_training(FILE *stream, const struct nw_job *job)
