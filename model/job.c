@@ -21,9 +21,22 @@ double nw_job_master_bytes(const struct nw_job *job)
     return isnan(job->master_bytes) ? job->precision->master_bytes : job->master_bytes;
 }
 
+double nw_job_gradient_bytes(const struct nw_job *job)
+{
+    return job->gradient_bytes > 0 ? job->gradient_bytes : job->precision->element_bytes;
+}
+
 double nw_job_reduce_bytes(const struct nw_job *job)
 {
-    return job->reduce_bytes > 0 ? job->reduce_bytes : job->gradient_bytes;
+    return job->reduce_bytes > 0 ? job->reduce_bytes : nw_job_gradient_bytes(job);
+}
+
+/* torch.optim keeps exp_avg in the parameter's own type; 8-bit moments stay. */
+double nw_job_state_bytes(const struct nw_job *job)
+{
+    const double e = job->precision->element_bytes, state = job->optimizer->state_bytes;
+
+    return nw_job_master_bytes(job) <= 0 && e < 4 && state >= 4 ? state * e / 4 : state;
 }
 
 /* ---- contradictions ------------------------------------------------------------------------ */

@@ -80,7 +80,7 @@ struct nw_job {
     const struct nw_precision *precision;
     const struct nw_optimizer *optimizer;
     double master_bytes;   /* per parameter: fp32 copy in the optimizer; NAN: the precision's own */
-    double gradient_bytes; /* per parameter, as kept */
+    double gradient_bytes; /* per parameter, as kept; 0: the weights' type */
     double reduce_bytes;   /* per gradient element on the wire; 0: gradient_bytes */
     nw_recompute recompute;
     bool flash;        /* attention scores never in memory */
@@ -94,7 +94,10 @@ struct nw_job {
 double nw_job_trained_parameters(const struct nw_job *job);
 /* Per parameter, in use: the job's own, else what its precision and its gradients say. */
 double nw_job_master_bytes(const struct nw_job *job);
+double nw_job_gradient_bytes(const struct nw_job *job);
 double nw_job_reduce_bytes(const struct nw_job *job);
+/* The optimizer's moments; without an fp32 copy in the type of the weights. */
+double nw_job_state_bytes(const struct nw_job *job);
 /* Contradictions of the job itself: NW_EUSAGE naming the option, what it is and what is accepted.
  */
 nw_rc nw_job_check(const struct nw_job *job);

@@ -70,6 +70,19 @@ int nw_layout_shard_count(const struct nw_layout *layout)
     return asked > 0 && asked < all ? asked : all;
 }
 
+int nw_layout_state_count(const struct nw_layout *layout)
+{
+    return layout->strategy != NULL && layout->strategy->quantised ? nw_layout_reduce_count(layout)
+                                                                   : nw_layout_shard_count(layout);
+}
+
+double nw_layout_kv_heads(const struct nw_layout *layout, const struct nw_transformer *net)
+{
+    const double heads = (double)net->kv_heads, tp = nw_layout_tp(layout);
+
+    return heads > tp ? heads / tp : heads < 1 ? heads : 1;
+}
+
 /* `count` ranks, `stride` apart, on nodes of `per_node` ranks. */
 static struct nw_group group_of(int count, int stride, int per_node)
 {

@@ -52,6 +52,11 @@ int nw_layout_dp(const struct nw_layout *layout);
  * one copy: shard_count, or all of them. */
 int nw_layout_reduce_count(const struct nw_layout *layout);
 int nw_layout_shard_count(const struct nw_layout *layout);
+/* Ranks that a strategy's cut states lie on: those of one copy; of ZeRO++, which keeps a second
+ * copy of the weights in each node (hpZ), all. */
+int nw_layout_state_count(const struct nw_layout *layout);
+/* Key-value heads that a rank holds; fewer than tensor-parallel ranks are copied. */
+double nw_layout_kv_heads(const struct nw_layout *layout, const struct nw_transformer *net);
 
 /* A group of ranks with equal stride, as it lies on the nodes. `sharing` groups of the same kind
  * run at the same time over one node's NICs. */

@@ -56,8 +56,8 @@ double nw_memory_buffers(const struct nw_memory_task *task, const struct nw_stag
     if (task->pp > 1) /* a boundary's activations, received and to send */
         bytes += 2 * nw_memory_boundary(task);
     if (task->cp > 1) /* the next rank's keys and values */
-        bytes += 4 * e * task->tokens *
-                 (double)(task->job->net.kv_heads * task->job->net.head_size) / task->tp;
+        bytes += 4 * e * task->tokens * nw_layout_kv_heads(task->layout, &task->job->net) *
+                 (double)task->job->net.head_size;
     return bytes;
 }
 

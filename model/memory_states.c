@@ -78,22 +78,9 @@ struct nw_stage_parameters nw_memory_parameters(const struct nw_memory_task *tas
  * of the data-parallel ranks hold different ones. */
 static double cut(const struct nw_memory_task *task, bool sharded, double dense, double experts)
 {
-    const struct nw_strategy *strategy = task->layout->strategy;
-    /* ZeRO++ cuts over all ranks and keeps a second copy in each node (hpZ). */
-    const double ranks = strategy != NULL && strategy->quantised
-                             ? nw_layout_reduce_count(task->layout)
-                             : nw_layout_shard_count(task->layout);
+    const double ranks = nw_layout_state_count(task->layout);
 
     return sharded ? dense / ranks + experts / nw_larger(ranks / task->ep, 1) : dense + experts;
-}
-
-/* Moments in the type of the weights where there is no fp32 copy: torch.optim keeps exp_avg in the
- * parameter's own type; 8-bit ones stay. */
-static double moment_bytes(const struct nw_job *job)
-{
-    const double e = job->precision->element_bytes, state = job->optimizer->state_bytes;
-
-    return nw_job_master_bytes(job) <= 0 && e < 4 && state >= 4 ? state * e / 4 : state;
 }
 
 bool nw_memory_weights_cut(const struct nw_memory_task *task)
@@ -171,7 +158,7 @@ struct nw_states nw_memory_states(const struct nw_memory_task *task,
         .weights = cut(task, weights_cut, dense * weight, experts * weight),
         .gradients =
             cut(task, gradients_cut(task), dense, experts) * nw_memory_gradient_bytes(task),
-        .optimizer = updated * (master + moment_bytes(job)),
+        .optimizer = updated * (master + nw_job_state_bytes(job)),
         .update = updated * task->policy->update_bytes,
     };
 

@@ -40,7 +40,7 @@ double nw_checkpoint_bytes(const struct nw_job *job)
     const double element = job->precision->element_bytes;
 
     return nw_job_trained_parameters(job) *
-           (element + nw_job_master_bytes(job) + job->optimizer->state_bytes);
+           (element + nw_job_master_bytes(job) + nw_job_state_bytes(job));
 }
 
 /* Nodes that write at the same time: all where the optimizer's states are cut over all ranks, else

@@ -13,7 +13,7 @@ static double updated_parameters(const struct nw_job *job, const struct nw_layou
     const struct nw_transformer *net = &job->net;
     const double tp = nw_layout_tp(layout), ep = nw_layout_ep(layout), pp = nw_layout_pp(layout);
     const bool sharded = layout->strategy != NULL && layout->strategy->optimizer_sharded;
-    const double ranks = sharded ? nw_layout_shard_count(layout) : 1;
+    const double ranks = sharded ? nw_layout_state_count(layout) : 1;
     const double expert_ranks = sharded ? fmax(ranks / ep, 1) : 1;
     struct nw_tensors embedding, head;
     double plain = 0, experts = 0;
@@ -47,9 +47,9 @@ static double updated_parameters(const struct nw_job *job, const struct nw_layou
 static double update_bytes(const struct nw_job *job)
 {
     const double master = nw_job_master_bytes(job), e = job->precision->element_bytes;
-    const double gradient = job->gradient_bytes > 0 ? job->gradient_bytes : e;
+    const double gradient = nw_job_gradient_bytes(job);
 
-    return 2 * (job->optimizer->state_bytes + master) + gradient + e * (master > 0 ? 1 : 2) +
+    return 2 * (nw_job_state_bytes(job) + master) + gradient + e * (master > 0 ? 1 : 2) +
            job->optimizer->again_bytes + 3 * gradient;
 }
 
@@ -59,8 +59,8 @@ struct nw_update nw_update_of(const struct nw_job *job, const struct nw_layout *
     const struct nw_profile *profile = nw_layout_profile(layout);
     const double parameters = updated_parameters(job, layout);
     const double e = job->precision->element_bytes;
-    const double gradient = job->gradient_bytes > 0 ? job->gradient_bytes : e;
-    const double states = 2 * (job->optimizer->state_bytes + nw_job_master_bytes(job));
+    const double gradient = nw_job_gradient_bytes(job);
+    const double states = 2 * (nw_job_state_bytes(job) + nw_job_master_bytes(job));
     const double factor = platform->step_time_factor > 0 ? platform->step_time_factor : 1;
     struct nw_update update = {0};
 
