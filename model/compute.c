@@ -13,11 +13,6 @@
 #include "model/operators.h"
 #include "model/profile.h"
 
-/* Start and drain of a kernel on the GPU: 0.5 to 1 us lie between two kernels (NVIDIA, Getting
- * Started with CUDA Graphs, 2019, recalled); the upper end. 0, 1.5 and 2 us do the published steps
- * no better. */
-#define KERNEL_GAP_NS 1e3
-
 /* Of each product of an adapter, with its part of dropout, cast, scale and sum (PEFT
  * lora/layer.py: six kernels for two products): an eager framework launches no more for it. */
 #define ADAPTER_KERNELS 3.0
@@ -44,10 +39,9 @@ static struct rates rates_of(const struct nw_job *job, const struct nw_layout *l
         .units = units,
         .wide_units = units == NW_UNITS_FP8 ? NW_UNITS_BF16 : units,
         .e = job->precision->element_bytes,
-        .gradient_bytes =
-            job->gradient_bytes > 0 ? job->gradient_bytes : job->precision->element_bytes,
+        .gradient_bytes = nw_job_gradient_bytes(job),
         .launch_ns = nw_assumption(platform, NW_CONSTANT_LAUNCH_NS) * profile->launch_share,
-        .gap_ns = KERNEL_GAP_NS * profile->launch_share,
+        .gap_ns = NW_KERNEL_GAP_NS * profile->launch_share,
         .adapter_kernels = profile->launch_share > 0
                                ? fmin(ADAPTER_KERNELS / profile->launch_share, ADAPTER_KERNELS)
                                : 1,

@@ -12,6 +12,11 @@
 
 struct nw_platform;
 
+/* Start and drain of a kernel on the GPU: 0.5 to 1 us lie between two kernels (NVIDIA, Getting
+ * Started with CUDA Graphs, 2019, recalled); the upper end. 0, 1.5 and 2 us do the published steps
+ * no better. */
+#define NW_KERNEL_GAP_NS 1e3
+
 struct nw_unit_time { /* one micro-batch through one unit of the net, on one GPU, ns */
     double forward_ns, backward_ns; /* backward without what is recomputed */
     double recompute_ns;            /* forward done again in the backward pass */
@@ -35,7 +40,8 @@ void nw_compute_of(const struct nw_job *job, const struct nw_layout *layout, uin
 /* The update of one rank's share, with what moves to the CPU and back where it is offloaded. NAN:
  * the rate that it hangs on is unknown. */
 struct nw_update {
-    double gpu_ns, cpu_ns, copy_ns; /* copy: over PCIe or to NVMe, both ways */
+    double gpu_ns, cpu_ns;
+    double down_ns, up_ns; /* over PCIe: gradients to the host, weights back */
 };
 struct nw_update nw_update_of(const struct nw_job *job, const struct nw_layout *layout,
                               const struct nw_platform *platform);

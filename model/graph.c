@@ -107,7 +107,6 @@ static void time_event(struct nw_graph *graph, struct nw_event *event,
         const bool grouped = event->kind == NW_EVENT_COLLECTIVE;
 
         sums->stream_ns[event->stream] += all * event->count;
-        sums->group_ns[event->group] += grouped ? all * event->count : 0;
         if (serial) {
             sums->stream_exposed_ns[event->stream] += ns * event->count;
             sums->group_exposed_ns[event->group] += grouped ? ns * event->count : 0;

@@ -1,6 +1,5 @@
 /* Public. The events of one optimizer step: what a representative rank of each pipeline stage
- * computes, sends and copies, on which stream, after what. Built by model/step_build.c, timed here;
- * the replay executes the same events.
+ * computes, sends and copies, on which stream, after what. Built by model/step_build.c, timed here.
  *
  *     struct nw_graph graph = {.stage_count = 1};
  *     int32_t f = nw_graph_add(&graph, &(struct nw_event){.kind = NW_EVENT_FORWARD, …});
@@ -86,7 +85,7 @@ struct nw_stage_sums {
     double compute_ns, update_ns; /* update: GPU and CPU */
     double bubble_ns;             /* waits for other stages */
     double stream_ns[NW_STREAM_COUNT], stream_exposed_ns[NW_STREAM_COUNT];
-    double group_ns[NW_GROUP_COUNT], group_exposed_ns[NW_GROUP_COUNT];
+    double group_exposed_ns[NW_GROUP_COUNT];
 };
 
 nw_rc nw_graph_time(struct nw_graph *graph, const struct nw_timing *timing,

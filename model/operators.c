@@ -22,6 +22,7 @@
 struct shape {                /* of one micro-batch on one GPU */
     double sequences, tokens; /* tokens: of this GPU's part of the sequences (CP) */
     double tp, ep, cp;
+    double kv_heads;
     double outer; /* tokens between the blocks: with sequence parallelism / tp */
     double e;     /* bytes of an element */
     bool fused_qkv;
@@ -35,8 +36,9 @@ static struct shape shape_of(const struct nw_job *job, const struct nw_layout *l
         .tp = nw_layout_tp(layout),
         .ep = nw_layout_ep(layout),
         .cp = nw_layout_cp(layout),
+        .kv_heads = nw_layout_kv_heads(layout, &job->net),
         .e = job->precision->element_bytes,
-        .fused_qkv = layout->profile != NULL && layout->profile->fused_qkv,
+        .fused_qkv = nw_layout_profile(layout)->fused_qkv,
     };
 
     shape.tokens = shape.sequences * (double)job->sequence / shape.cp;
@@ -76,23 +78,30 @@ static void add_weight(struct nw_operators *operators, const struct nw_job *job,
                                        .narrow = true});
 }
 
-/* Adapters of one matrix, in × rank and rank × out, and the sum of both ways. */
-static void add_adapter(struct nw_operators *operators, const struct nw_job *job, unsigned target,
-                        double rows, double in, double out)
+/* Adapters of `batch` equal matrices, in × rank and rank × out, and the sum of both ways. */
+static void add_adapters(struct nw_operators *operators, const struct nw_job *job, unsigned target,
+                         double batch, double rows, double in, double out)
 {
     const double rank = (double)job->lora.rank, e = job->precision->element_bytes;
 
     if (!is_adapted(job) || (job->lora.targets & target) == 0)
         return;
     struct nw_linear half = {
-        .batch = 1, .rows = rows, .in = in, .out = rank, .weights = true, .adapter = true};
+        .batch = batch, .rows = rows, .in = in, .out = rank, .weights = true, .adapter = true};
 
     add(operators, &half);
     half.in = rank;
     half.out = out;
     add(operators, &half);
-    operators->forward_bytes += 3 * e * rows * out; /* the sum; backward of the input's gradients */
-    operators->backward_bytes += 3 * e * rows * in;
+    operators->forward_bytes += 3 * e * batch * rows * out; /* the sum; backward of the input's
+                                                              gradients */
+    operators->backward_bytes += 3 * e * batch * rows * in;
+}
+
+static void add_adapter(struct nw_operators *operators, const struct nw_job *job, unsigned target,
+                        double rows, double in, double out)
+{
+    add_adapters(operators, job, target, 1, rows, in, out);
 }
 
 static void add_norm(struct nw_operators *operators, double elements, double e)
@@ -123,7 +132,7 @@ static void add_projections(struct nw_operators *operators, const struct nw_job 
     const struct nw_transformer *net = &job->net;
     const double hidden = (double)net->hidden, tokens = shape->tokens;
     const double query = (double)(net->heads * net->head_size) / shape->tp;
-    const double key = (double)(net->kv_heads * net->head_size) / shape->tp;
+    const double key = shape->kv_heads * (double)net->head_size;
 
     add_weight(operators, job, tokens, hidden, query + 2 * key);
     add_weight(operators, job, tokens, query, hidden);
@@ -213,7 +222,8 @@ static void add_attention(struct nw_operators *operators, const struct nw_job *j
                           const struct shape *shape)
 {
     const struct nw_transformer *net = &job->net;
-    const double heads = (double)((net->heads + net->kv_heads) * net->head_size) / shape->tp;
+    const double heads =
+        ((double)net->heads / shape->tp + shape->kv_heads) * (double)net->head_size;
     const double positions = 2 * shape->e * shape->tokens * heads;
 
     if (net->kv_rank > 0)
@@ -287,6 +297,10 @@ static void add_experts(struct nw_operators *operators, const struct nw_job *job
                                        .frozen = is_adapted(job)});
     add(operators, &up);
     add(operators, &down);
+    if (net->gated)
+        add_adapters(operators, job, NW_LORA_GATE, local, linear.rows, hidden, part);
+    add_adapters(operators, job, NW_LORA_UP, local, linear.rows, hidden, part);
+    add_adapters(operators, job, NW_LORA_DOWN, local, linear.rows, part, hidden);
     add_activation(operators, net->gated, routed * part, shape->e);
     operators->forward_bytes += moved;
     operators->backward_bytes += moved;
@@ -400,10 +414,11 @@ void nw_operators_embedding(const struct nw_job *job, const struct nw_layout *la
 /* Of the output matrix on one rank. */
 static double vocabulary_part(const struct nw_transformer *net, const struct nw_layout *layout)
 {
-    const double part = (double)net->vocab / nw_layout_tp(layout);
+    const double part = (double)nw_transformer_outputs(net) / nw_layout_tp(layout);
 
-    return layout->profile != NULL && layout->profile->padded_vocabulary ? 128 * ceil(part / 128)
-                                                                         : part;
+    if (net->no_vocabulary_head)
+        return part;
+    return nw_layout_profile(layout)->padded_vocabulary ? 128 * ceil(part / 128) : part;
 }
 
 /* Cross entropy. Fused: logits read, exponentiated in a second pass, their gradient written in
@@ -422,7 +437,7 @@ void nw_operators_head(const struct nw_job *job, const struct nw_layout *layout,
     struct nw_linear output = linear, dense = linear;
     struct nw_operators operators = {0};
 
-    if (net->stated_parameters > 0) {
+    if (net->stated_parameters > 0 || nw_transformer_outputs(net) == 0) {
         *operators_out = operators;
         return;
     }

@@ -40,6 +40,14 @@ static double share_of_hidden(const struct nw_build *build, nw_overlap mode)
     return fmin(fmax(own + scenario->overlap_end * error, 0), 1) * (1 - build->idle_share);
 }
 
+static nw_assumed loss_assumptions(const struct nw_build *build, nw_overlap mode)
+{
+    if (mode == NW_OVERLAP_SERIAL || isfinite(build->scenario->overlap_loss))
+        return 0;
+    return NW_ASSUMES(OVERLAP_LOSS_ERROR) |
+           (mode == NW_OVERLAP_FUSED ? NW_ASSUMES(FUSED_LOSS) : NW_ASSUMES(OVERLAP_LOSS));
+}
+
 /* Messages between pipeline stages go to whoever waits for them; they slow nobody down. */
 static void add_sums(const struct nw_build *build, const struct nw_timing *timing,
                      const struct nw_stage_sums *sums, struct nw_step *step)
@@ -48,6 +56,7 @@ static void add_sums(const struct nw_build *build, const struct nw_timing *timin
     step->bubble_ns = sums->bubble_ns;
     step->optimizer_ns = sums->update_ns;
     step->offload_ns = sums->stream_exposed_ns[NW_STREAM_COPIES];
+    step->exposed_ns = step->communication_ns = step->overlap_loss_ns = 0;
     for (int s = 0; s < NW_STREAM_COUNT; s++) {
         const double exposed = sums->stream_exposed_ns[s];
         const double all = fmax(sums->stream_ns[s], exposed);
@@ -57,6 +66,8 @@ static void add_sums(const struct nw_build *build, const struct nw_timing *timin
         step->exposed_ns += exposed;
         step->communication_ns += all;
         step->overlap_loss_ns += share_of_hidden(build, timing->overlap[s]) * (all - exposed);
+        if (all > exposed)
+            step->assumed |= loss_assumptions(build, timing->overlap[s]);
     }
     step->hidden_ns = step->communication_ns - step->exposed_ns;
     memcpy(step->group_exposed_ns, sums->group_exposed_ns, sizeof step->group_exposed_ns);
@@ -73,35 +84,26 @@ static nw_rc time_step(struct nw_build *build, const struct nw_timing *timing, s
 {
     const int stages = build->graph.stage_count;
     struct nw_stage_sums *sums = calloc((size_t)stages, sizeof *sums);
-    struct nw_step worst = {0};
+    struct nw_step worst = *step;
     nw_rc rc = sums == NULL ? nw_fail(NW_ENOMEM, "no memory for %d pipeline stages", stages)
                             : nw_graph_time(&build->graph, timing, sums);
 
     for (int s = 0; s < stages && rc == NW_OK; s++) {
-        struct nw_step one = {0};
+        struct nw_step one = *step;
 
+        one.stage = build->first_stage + s;
         add_sums(build, timing, &sums[s], &one);
-        if (s == 0 || whole_ns(&one) > whole_ns(&worst)) {
+        if (s == 0 || whole_ns(&one) > whole_ns(&worst))
             worst = one;
-            step->stage = s;
-        }
     }
     free(sums);
     NW_TRY(rc);
     const double jitter = nw_assumption(build->platform, NW_CONSTANT_JITTER);
 
-    step->compute_ns = worst.compute_ns;
-    step->bubble_ns = worst.bubble_ns;
-    step->optimizer_ns = worst.optimizer_ns;
-    step->offload_ns = worst.offload_ns;
-    step->exposed_ns = worst.exposed_ns;
-    step->communication_ns = worst.communication_ns;
-    step->overlap_loss_ns = worst.overlap_loss_ns;
-    step->hidden_ns = worst.hidden_ns;
-    memcpy(step->group_exposed_ns, worst.group_exposed_ns, sizeof step->group_exposed_ns);
     /* The slowest of many: all wait for it. */
-    step->jitter_ns = jitter * log2(build->layout.node_count) * whole_ns(&worst);
-    step->step_ns = whole_ns(&worst) + step->jitter_ns;
+    worst.jitter_ns = jitter * log2(build->layout.node_count) * whole_ns(&worst);
+    worst.step_ns = whole_ns(&worst) + worst.jitter_ns;
+    *step = worst;
     return NW_OK;
 }
 
@@ -183,15 +185,9 @@ static nw_assumed cost_assumptions(const struct nw_platform *platform, unsigned 
 
 static nw_assumed assumptions_of(const struct nw_build *build, const struct nw_step *step)
 {
-    const bool fused = build->profile->gradients == NW_OVERLAP_FUSED ||
-                       build->profile->weights == NW_OVERLAP_FUSED ||
-                       build->profile->tensor == NW_OVERLAP_FUSED;
-    nw_assumed assumed =
-        rate_assumptions(build->platform) | cost_assumptions(build->platform, step->how);
+    nw_assumed assumed = step->assumed | rate_assumptions(build->platform) |
+                         cost_assumptions(build->platform, step->how);
 
-    if (step->hidden_ns > 0 && !isfinite(build->scenario->overlap_loss))
-        assumed |= NW_ASSUMES(OVERLAP_LOSS_ERROR) |
-                   (fused ? NW_ASSUMES(FUSED_LOSS) : NW_ASSUMES(OVERLAP_LOSS));
     if (step->jitter_ns > 0)
         assumed |= NW_ASSUMES(JITTER);
     if (step->optimizer_known && step->optimizer_ns > 0)
@@ -203,10 +199,9 @@ static nw_assumed assumptions_of(const struct nw_build *build, const struct nw_s
 static void fill_parts(const struct nw_build *build, struct nw_step *step)
 {
     const double m = build->micro_batch_count, scale = build->scenario->compute_scale;
-    const int stage = build->graph.stage_count == build->stage_count ? step->stage : 0;
 
     for (int c = 0; c < build->virtual_stages; c++) {
-        const struct nw_chunk chunk = nw_build_chunk(build, stage, c);
+        const struct nw_chunk chunk = nw_build_chunk(build, step->stage, c);
         const double counts[NW_UNIT_KINDS] = {chunk.embedding, chunk.count[NW_LAYER_PLAIN],
                                               chunk.count[NW_LAYER_EXPERTS], chunk.head};
 
@@ -232,8 +227,8 @@ static nw_rc start_step(const struct nw_job *job, const struct nw_layout *layout
                            .rank_count = layout->rank_count};
     struct nw_deal deal;
 
-    if (step.strategy == NULL)
-        step.strategy = step.layout.strategy = &nw_strategies[nw_strategy_count - 1];
+    if (step.strategy == NULL) /* one rank only */
+        step.strategy = step.layout.strategy = nw_strategy_named("none");
     NW_TRY(nw_layout_deal(layout, job, &deal));
     step.micro_batch = deal.micro_batch;
     step.micro_batch_count = deal.micro_batch_count;
@@ -251,12 +246,13 @@ static nw_rc finish_step(struct nw_build *build, const struct nw_scenario *scena
     NW_TRY(time_step(build, &timing, step));
     NW_TRY(time_bounds(build, scenario, step));
     step->optimizer_known =
-        isfinite(offloaded ? build->update.cpu_ns + build->update.copy_ns : build->update.gpu_ns);
+        isfinite(offloaded ? build->update.cpu_ns + build->update.down_ns + build->update.up_ns
+                           : build->update.gpu_ns);
     step->how =
         build->how | (nw_measured_is_simulated(&build->platform->measured) ? NW_COST_SIMULATED : 0);
     step->traffic = build->traffic;
     fill_parts(build, step);
-    step->assumed |= assumptions_of(build, step);
+    step->assumed = assumptions_of(build, step);
     return NW_OK;
 }
 

@@ -77,7 +77,7 @@ struct nw_placement {
     double hop_ns, hop_ns_per_sequence;        /* to the next stage, mean of all boundaries */
     double pair_ns, pair_ns_per_sequence;      /* what a stage sends: over both of its boundaries */
     double far_ns, far_ns_per_sequence;        /* the slowest of them */
-    double update_ns, copy_ns;                 /* copy: gradients down, weights up */
+    double update_ns, down_ns, up_ns;          /* to the host: gradients down, weights up */
     double gather_loss, reduce_loss, hop_loss; /* of what hides */
     bool gathers_serial, reduces_serial, gathers_updated, gathers_twice, reduces_each;
     double jitter;

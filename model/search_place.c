@@ -40,7 +40,8 @@ static void take_elements(struct at *at, bool gathered)
         at->elements[k] = (gathered ? units[k].gathered_elements : units[k].trained_elements) -
                           units[k].expert_elements;
     }
-    if (net->tied && nw_layout_pp(at->layout) > 1 && (gathered || at->job->lora.rank == 0))
+    if (nw_transformer_shares_embedding(net) && nw_layout_pp(at->layout) > 1 &&
+        (gathered || at->job->lora.rank == 0))
         at->elements[NW_UNIT_HEAD] +=
             (double)net->vocab * (double)net->hidden / nw_layout_tp(at->layout);
 }
@@ -140,7 +141,7 @@ static nw_rc fill_reduction(struct at *at, struct nw_quick_messages *messages)
 static double weight_copies(const struct at *at, double bytes)
 {
     const double rate = at->cut->build.platform->host_to_device_bytes_per_s;
-    const double ranks = nw_layout_group(at->layout, NW_GROUP_SHARD).rank_count;
+    const double ranks = nw_layout_state_count(at->layout);
     double all = all_elements(at);
 
     for (int k = 0; k < NW_UNIT_KINDS; k++)
@@ -168,14 +169,19 @@ static nw_rc fill_gathers(struct at *at, struct nw_quick_messages *messages)
         const double bucket = profile->gather_bucket_elements > 0
                                   ? fmax(profile->gather_bucket_elements, per_rank)
                                   : INFINITY;
-        double all = 0;
+        double experts = 0, of_experts;
 
         take_elements(at, false);
+        const double dense = all_elements(at);
+
         for (int k = 0; k < NW_UNIT_KINDS; k++)
-            all += at->counts[k] * (at->elements[k] + at->experts[k]);
-        NW_TRY(pieces_ns(at, "all_gather", all, e, bucket, NW_GROUP_SHARD,
+            experts += at->counts[k] * at->experts[k];
+        NW_TRY(pieces_ns(at, "all_gather", dense, e, bucket, NW_GROUP_SHARD,
                          &messages->forward_gather_ns, &unused));
-        return cost_ns(at, "all_gather", fmin(bucket, all) * e, NW_GROUP_SHARD,
+        NW_TRY(
+            pieces_ns(at, "all_gather", experts, e, bucket, NW_GROUP_EXPERT, &of_experts, &unused));
+        messages->forward_gather_ns += of_experts;
+        return cost_ns(at, "all_gather", fmin(bucket, dense) * e, NW_GROUP_SHARD,
                        &messages->forward_first_ns);
     }
     take_elements(at, true);
@@ -201,7 +207,7 @@ nw_rc nw_quick_messages_make(const struct nw_cut *cut, const struct nw_job *job,
 
     NW_TRY(fill_reduction(&at, &messages));
     NW_TRY(fill_gathers(&at, &messages));
-    if (net->tied && net->stated_parameters == 0 && nw_layout_pp(layout) > 1 && job->lora.rank == 0)
+    if (nw_transformer_shares_embedding(net) && nw_layout_pp(layout) > 1 && job->lora.rank == 0)
         NW_TRY(cost_ns(&at, "all_reduce",
                        (double)net->vocab * (double)net->hidden * nw_job_reduce_bytes(job) /
                            nw_layout_tp(layout),
@@ -293,7 +299,8 @@ nw_rc nw_placement_make(const struct nw_cut *cut, const struct nw_job *job,
     NW_TRY(fill_hops(cut, job, prices, &placement));
     placement.update_ns = job->offload.optimizer == NW_OFFLOAD_NONE ? update.gpu_ns : update.cpu_ns;
     placement.update_ns = isfinite(placement.update_ns) ? placement.update_ns : 0;
-    placement.copy_ns = isfinite(update.copy_ns) ? update.copy_ns : 0;
+    placement.down_ns = isfinite(update.down_ns) ? update.down_ns : 0;
+    placement.up_ns = isfinite(update.up_ns) ? update.up_ns : 0;
     *placement_out = placement;
     return NW_OK;
 }

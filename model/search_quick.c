@@ -144,7 +144,7 @@ double nw_quick_ns(const struct nw_placement *at, const struct nw_quick_shape *s
                     : m * (slowest.forward_ns + slowest.backward_ns);
     ns += gathers_ns(at, &slowest, m) + reductions_ns(at, &slowest, m) + at->messages.tied_ns;
     /* Gradients go down behind the last backward pass, weights come up after the update. */
-    ns += at->update_ns + at->copy_ns / 2 + nw_larger(at->copy_ns / 2 - slowest.backward_ns, 0);
+    ns += at->update_ns + at->up_ns + nw_larger(at->down_ns - slowest.backward_ns, 0);
     return ns * at->jitter;
 }
 

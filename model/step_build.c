@@ -19,7 +19,7 @@ nw_rc nw_build_init(const struct nw_job *job, const struct nw_platform *platform
         .platform = platform,
         .layout = *layout,
         .scenario = scenario,
-        .strategy = layout->strategy != NULL ? layout->strategy : &nw_strategies[0],
+        .strategy = layout->strategy,
         .profile = nw_layout_profile(layout),
         .micro_batch = (double)micro_batch,
         .micro_batch_count = (double)micro_batch_count,
@@ -28,7 +28,6 @@ nw_rc nw_build_init(const struct nw_job *job, const struct nw_platform *platform
         .virtual_stages = nw_layout_pp(layout) > 1 ? nw_layout_virtual_stages(layout) : 1,
     };
 
-    build.layout.strategy = build.strategy;
     build.stages = calloc((size_t)build.stage_count, sizeof *build.stages);
     if (build.stages == NULL)
         return nw_fail(NW_ENOMEM, "no memory for a pipeline of %d stages", build.stage_count);
@@ -61,7 +60,7 @@ static void put_tied_gradients(struct nw_build *build, int stage)
     };
     struct nw_stage *at = &build->stages[stage];
 
-    if (net->tied && net->stated_parameters == 0 && build->stage_count > 1 &&
+    if (nw_transformer_shares_embedding(net) && build->stage_count > 1 &&
         build->job->lora.rank == 0 && (stage == 0 || stage == build->stage_count - 1))
         nw_stage_waits(at, nw_put_message(build, stage, &message, 1,
                                           at->reduced > 0 ? at->reduced : at->computed));
@@ -79,13 +78,13 @@ static void put_update(struct nw_build *build, int stage, int32_t last_pass)
     nw_stage_waits(at, at->reduced_replica);
     put_tied_gradients(build, stage);
     if (build->job->offload.optimizer != NW_OFFLOAD_NONE)
-        nw_stage_waits(at, nw_put_copy(build, stage, known(update->copy_ns) / 2, 1, last_pass));
+        nw_stage_waits(at, nw_put_copy(build, stage, known(update->down_ns), 1, last_pass));
     int32_t done = nw_put_compute(build, stage, NW_EVENT_UPDATE, 0, 0, known(update->gpu_ns), 1);
 
     if (known(update->cpu_ns) > 0)
         done = nw_put_compute(build, stage, NW_EVENT_HOST_UPDATE, 0, 0, update->cpu_ns, 1);
     if (build->job->offload.optimizer != NW_OFFLOAD_NONE) {
-        const int32_t back = nw_put_copy(build, stage, known(update->copy_ns) / 2, 1, done);
+        const int32_t back = nw_put_copy(build, stage, known(update->up_ns), 1, done);
 
         done = back > 0 ? back : done;
     }

@@ -79,6 +79,7 @@ struct nw_build {
     struct nw_unit units[NW_UNIT_KINDS];
     double idle_share; /* of the whole computation, as nw_unit.idle_share */
     struct nw_update update;
+    int first_stage;         /* of the graph: 0, of the closed form the one that it stands on */
     struct nw_stage *stages; /* owned */
     struct nw_graph graph;   /* owned */
     struct nw_priced memo[NW_BUILD_MEMO_COUNT];
@@ -111,6 +112,10 @@ void nw_stage_waits(struct nw_stage *stage, int32_t event); /* before it compute
 /* Computation of `unit_count` units of a kind; waits for what the stage waits for. */
 int32_t nw_put_compute(struct nw_build *build, int stage, nw_event_kind kind, int unit,
                        int unit_count, double ns, double count);
+/* Copies of what checkpointing keeps, where it is kept outside the GPU: backward before the units
+ * compute, forward behind them. */
+void nw_put_activations(struct nw_build *build, int stage, nw_unit_kind kind, int n, bool backward,
+                        double count);
 /* A run of `n` equal units with all they send within the layer. */
 void nw_put_units(struct nw_build *build, int stage, nw_unit_kind kind, int unit, int n,
                   bool backward, double count);

@@ -97,7 +97,9 @@ static void fill_bucket(struct nw_build *build, int stage, nw_unit_kind kind, in
     const bool plain = unit->backward[0].collective == NULL && unit->backward[1].collective == NULL;
     double done = 0, sent = 0;
 
-    if (!plain)
+    if (plain)
+        nw_put_activations(build, stage, kind, 1, true, count);
+    else
         nw_put_units(build, stage, kind, index, 1, true, count);
     if (at->bucket.limit_bytes == 0)
         at->bucket.limit_bytes = bucket_bytes(build, true);

@@ -141,8 +141,8 @@ int32_t nw_put_copy(struct nw_build *build, int stage, double ns, double count, 
 
 /* Kept activations go to the CPU behind the forward pass and come back before their backward pass;
  * the copies follow each other on a stream of their own. */
-static void put_activations(struct nw_build *build, int stage, nw_unit_kind kind, int n,
-                            bool backward, double count)
+void nw_put_activations(struct nw_build *build, int stage, nw_unit_kind kind, int n, bool backward,
+                        double count)
 {
     const bool layer = kind == NW_UNIT_PLAIN || kind == NW_UNIT_EXPERTS;
     const bool nvme = build->job->offload.activations == NW_OFFLOAD_NVME;
@@ -180,7 +180,7 @@ void nw_put_units(struct nw_build *build, int stage, nw_unit_kind kind, int unit
     int32_t sent[NW_MESSAGES_MAX] = {0};
 
     if (backward)
-        put_activations(build, stage, kind, n, true, count);
+        nw_put_activations(build, stage, kind, n, true, count);
     for (int i = 0; i < NW_MESSAGES_MAX; i++) {
         struct nw_message message = messages[i];
 
@@ -196,7 +196,7 @@ void nw_put_units(struct nw_build *build, int stage, nw_unit_kind kind, int unit
     }
     nw_put_compute(build, stage, what, unit, n, ns, count);
     if (!backward)
-        put_activations(build, stage, kind, n, false, count);
+        nw_put_activations(build, stage, kind, n, false, count);
     for (int i = 0; i < NW_MESSAGES_MAX; i++) {
         struct nw_message message = messages[i];
 

@@ -249,6 +249,7 @@ static void put_closed_form(struct nw_build *build)
     const unsigned both = NW_ROLE_FIRST | NW_ROLE_LAST;
 
     build->graph.stage_count = 1;
+    build->first_stage = stage;
     const double round = put_round(build, stage, m > 1 ? NW_ROLE_FIRST : both, 1);
 
     nw_put_compute(build, 0, NW_EVENT_BUBBLE, 0, 0,

@@ -82,14 +82,15 @@ static void expert_messages(const struct nw_build *build, struct nw_unit *unit)
 static void context_messages(const struct nw_build *build, struct nw_unit *unit)
 {
     const struct nw_transformer *net = &build->job->net;
-    const int cp = nw_layout_cp(&build->layout), tp = nw_layout_tp(&build->layout);
+    const int cp = nw_layout_cp(&build->layout);
     const double width =
         net->kv_rank > 0
-            ? (double)(net->heads * (net->head_size + net->rope_head_size + net->value_head_size))
-            : 2.0 * (double)(net->kv_heads * net->head_size);
+            ? (double)(net->heads * (net->head_size + net->rope_head_size + net->value_head_size)) /
+                  nw_layout_tp(&build->layout)
+            : 2 * nw_layout_kv_heads(&build->layout, net) * (double)net->head_size;
     struct nw_message message = {
         .collective = "sendrecv",
-        .bytes = build->tokens * width * build->job->precision->element_bytes / tp,
+        .bytes = build->tokens * width * build->job->precision->element_bytes,
         .times = cp - 1,
         .group = NW_GROUP_CP,
         .stream = NW_STREAM_CONTEXT,
@@ -123,8 +124,6 @@ static void layer_elements(const struct nw_build *build, int kind, struct nw_uni
     nw_transformer_layer_kind(&job->net, kind, &unit->tensors);
     unit->gathered_elements =
         (double)(parts.attention + parts.mlp) / tp + (double)(parts.router + parts.norms) + experts;
-    if (parts.total == 0) /* a net as stated: equal units */
-        unit->gathered_elements = (double)unit->tensors.total;
     unit->expert_elements = ep > 1 ? experts : 0;
     unit->trained_elements = unit->gathered_elements;
     if (job->lora.rank > 0) {
@@ -147,14 +146,10 @@ static void end_elements(const struct nw_build *build, struct nw_unit *unit)
 static void take_time(const struct nw_build *build, const struct nw_unit_time *time,
                       struct nw_unit *unit)
 {
-    /* Attention forward : backward, as model/transformer.c counts; done again with either kind of
-     * recomputation, though a flash kernel's backward has it in it. */
+    /* Attention forward : backward, as model/transformer.c counts; either kind of recomputation
+     * does it again (compute.c), though a flash kernel's backward has it in it. */
     const double backward = build->job->flash ? 2.5 : 2;
-    const double again =
-        build->job->recompute == NW_RECOMPUTE_FULL ||
-                (build->job->recompute == NW_RECOMPUTE_SELECTIVE && !build->job->flash)
-            ? 1
-            : 0;
+    const double again = build->job->recompute != NW_RECOMPUTE_NONE ? 1 : 0;
 
     unit->time = *time;
     unit->forward_ns = time->forward_ns;
@@ -194,7 +189,7 @@ void nw_build_units(struct nw_build *build)
     take_time(build, &compute.head, &units[NW_UNIT_HEAD]);
     nw_transformer_embedding(net, &units[NW_UNIT_EMBEDDING].tensors);
     nw_transformer_head(net, &units[NW_UNIT_HEAD].tensors);
-    if (net->tied && build->stage_count > 1) { /* the last stage keeps a copy of its own */
+    if (nw_transformer_shares_embedding(net) && build->stage_count > 1) { /* the last stage keeps a copy of its own */
         struct nw_tensors *head = &units[NW_UNIT_HEAD].tensors;
 
         if (head->count < NW_TENSORS_MAX)
@@ -217,7 +212,13 @@ void nw_build_units(struct nw_build *build)
     tensor_messages(build, 1, 0, &units[NW_UNIT_HEAD]);
     units[NW_UNIT_EMBEDDING].forward[0] = units[NW_UNIT_HEAD].forward[0];
     /* The vocabulary is cut: the look-up's result is added up, forward; the output layer's input
-     * gradient, backward. */
+     * gradient, backward. Scattered by sequence parallelism, its gradient is gathered. */
+    if (build->layout.parallel.sequence_parallel && build->job->lora.rank == 0) {
+        struct nw_message gradient = units[NW_UNIT_EMBEDDING].forward[0];
+
+        gradient.collective = gradient.collective != NULL ? "all_gather" : NULL;
+        units[NW_UNIT_EMBEDDING].backward[0] = gradient;
+    }
     units[NW_UNIT_HEAD].forward[0] = (struct nw_message){0};
     if (!build->layout.parallel.sequence_parallel)
         units[NW_UNIT_HEAD].forward[1] = (struct nw_message){0};

@@ -64,8 +64,8 @@ static int32_t put_gather(struct nw_build *build, int stage, nw_unit_kind kind, 
         const double rate = build->job->offload.parameters == NW_OFFLOAD_NVME
                                 ? fmin(host, build->platform->nvme_bytes_per_s)
                                 : host;
-        const double share = unit->gathered_elements * bytes /
-                             nw_layout_group(&build->layout, NW_GROUP_SHARD).rank_count;
+        const double share =
+            unit->gathered_elements * bytes / nw_layout_state_count(&build->layout);
         const int32_t copy =
             nw_put_copy(build, stage, rate > 0 ? share / rate * 1e9 : 0, count, after);
 
@@ -90,19 +90,24 @@ static int unit_index(const struct nw_chunk *chunk, int i)
     return chunk->first[0] + i + (chunk->embedding ? 0 : 1);
 }
 
+/* Units whose activations are copied go one by one: each copy leaves behind its own layer and is
+ * back before it. */
 static void put_run(struct nw_build *build, int stage, const struct nw_chunk *chunk, bool backward,
                     double count)
 {
-    const int runs[NW_UNIT_KINDS] = {chunk->embedding ? 1 : 0, chunk->count[NW_LAYER_PLAIN],
-                                     chunk->count[NW_LAYER_EXPERTS], chunk->head ? 1 : 0};
-    int index = unit_index(chunk, 0);
+    const bool single = build->job->offload.activations != NW_OFFLOAD_NONE;
+    const int length = nw_chunk_length(chunk);
 
-    for (int i = 0; i < NW_UNIT_KINDS; i++) {
-        const int kind = backward ? NW_UNIT_KINDS - 1 - i : i;
+    for (int at = 0, n; at < length; at += n) {
+        const int first = backward ? length - 1 - at : at;
+        const nw_unit_kind kind = nw_chunk_unit(chunk, first);
 
-        if (runs[kind] > 0)
-            nw_put_units(build, stage, (nw_unit_kind)kind, index, runs[kind], backward, count);
-        index += runs[kind];
+        n = 1;
+        while (!single && at + n < length &&
+               nw_chunk_unit(chunk, backward ? first - n : first + n) == kind)
+            n++;
+        nw_put_units(build, stage, kind, unit_index(chunk, backward ? first - n + 1 : first), n,
+                     backward, count);
     }
 }
 
@@ -114,31 +119,48 @@ static bool gathers_updated(const struct nw_build *build, unsigned role)
            build->profile->weights != NW_OVERLAP_SERIAL;
 }
 
-static struct nw_message updated_message(const struct nw_build *build, double elements)
+static struct nw_message updated_message(const struct nw_build *build, double elements,
+                                         nw_group_kind group)
 {
     return (struct nw_message){.collective = "all_gather",
                                .bytes = elements * build->job->precision->element_bytes,
                                .times = 1,
-                               .group = NW_GROUP_SHARD,
+                               .group = group,
                                .stream = NW_STREAM_WEIGHTS};
+}
+
+struct elements { /* experts: over the ranks that hold the same ones */
+    double dense, experts;
+};
+
+static void add_updated(const struct nw_build *build, nw_unit_kind kind, struct elements *elements)
+{
+    const struct nw_unit *unit = &build->units[kind];
+
+    elements->dense += unit->trained_elements - unit->expert_elements;
+    elements->experts += unit->expert_elements;
 }
 
 static void put_forward_of_updated(struct nw_build *build, int stage, const struct nw_chunk *chunk,
                                    double count)
 {
+    struct nw_stage *at = &build->stages[stage];
     const int length = nw_chunk_length(chunk);
     const double limit = nw_gather_bucket(build);
     int gathered = 0; /* units whose weights are on their way */
 
     for (int i = 0; i < length; i++) {
         if (i == gathered) {
-            double held = 0;
+            struct elements held = {0};
 
-            while (gathered < length && (held == 0 || held < limit))
-                held += build->units[nw_chunk_unit(chunk, gathered++)].trained_elements;
-            const struct nw_message message = updated_message(build, held);
+            while (gathered < length &&
+                   (held.dense + held.experts == 0 || held.dense + held.experts < limit))
+                add_updated(build, nw_chunk_unit(chunk, gathered++), &held);
+            const struct nw_message dense = updated_message(build, held.dense, NW_GROUP_SHARD);
+            const struct nw_message experts = updated_message(build, held.experts, NW_GROUP_EXPERT);
 
-            nw_stage_waits(&build->stages[stage], nw_put_message(build, stage, &message, count, 0));
+            nw_stage_waits(at, nw_put_message(build, stage, &experts, count, 0));
+            nw_stage_waits(at, nw_put_message(build, stage, &dense, count, 0));
         }
         nw_put_units(build, stage, nw_chunk_unit(chunk, i), unit_index(chunk, i), 1, false, count);
     }
@@ -212,9 +234,23 @@ double nw_gather_bucket(const struct nw_build *build)
     return elements > 0 ? fmax(elements, per_rank) : INFINITY;
 }
 
+/* In buckets, and what is left over. */
+static void put_updated(struct nw_build *build, int stage, double elements, nw_group_kind group,
+                        int32_t after)
+{
+    const double limit = nw_gather_bucket(build);
+    const double whole = isfinite(limit) ? floor(elements / limit) : 0;
+    struct nw_message message = updated_message(build, isfinite(limit) ? limit : 0, group);
+
+    message.times = whole;
+    nw_put_message(build, stage, &message, 1, after);
+    message = updated_message(build, whole > 0 ? elements - whole * limit : elements, group);
+    nw_put_message(build, stage, &message, 1, after);
+}
+
 void nw_put_updated_weights(struct nw_build *build, int stage, int32_t after)
 {
-    double elements = 0;
+    struct elements elements = {0};
 
     if (build->strategy->gathers != NW_GATHERS_UPDATED ||
         build->profile->weights != NW_OVERLAP_SERIAL)
@@ -224,14 +260,8 @@ void nw_put_updated_weights(struct nw_build *build, int stage, int32_t after)
         const int length = nw_chunk_length(&chunk);
 
         for (int i = 0; i < length; i++)
-            elements += build->units[nw_chunk_unit(&chunk, i)].trained_elements;
+            add_updated(build, nw_chunk_unit(&chunk, i), &elements);
     }
-    const double limit = nw_gather_bucket(build);
-    const double whole = isfinite(limit) ? floor(elements / limit) : 0;
-    struct nw_message message = updated_message(build, isfinite(limit) ? limit : 0);
-
-    message.times = whole;
-    nw_put_message(build, stage, &message, 1, after);
-    message = updated_message(build, whole > 0 ? elements - whole * limit : elements);
-    nw_put_message(build, stage, &message, 1, after);
+    put_updated(build, stage, elements.experts, NW_GROUP_EXPERT, after);
+    put_updated(build, stage, elements.dense, NW_GROUP_SHARD, after);
 }

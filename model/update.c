@@ -74,7 +74,8 @@ struct nw_update nw_update_of(const struct nw_job *job, const struct nw_layout *
     }
     /* Gradients go to the host, weights come back (Ren et al. 2021, ZeRO-Offload, section 4). */
     update.cpu_ns = parameters * (states + gradient + e) / platform->host_memory_bytes_per_s * 1e9;
-    update.copy_ns = parameters * (gradient + e) / platform->host_to_device_bytes_per_s * 1e9;
+    update.down_ns = parameters * gradient / platform->host_to_device_bytes_per_s * 1e9;
+    update.up_ns = parameters * e / platform->host_to_device_bytes_per_s * 1e9;
     if (job->offload.optimizer == NW_OFFLOAD_NVME) /* states there and back (ZeRO-Infinity) */
         update.cpu_ns = fmax(update.cpu_ns, parameters * states / platform->nvme_bytes_per_s * 1e9);
     if (job->offload.optimizer == NW_OFFLOAD_NVME && !isfinite(platform->nvme_bytes_per_s))

@@ -76,6 +76,7 @@ Test(model_compute, parallel_degrees_divide_the_products)
         struct nw_operators whole, part;
 
         job.flash = true;
+        job.net.kv_heads = job.net.heads *= 8; /* fewer than the ranks would be copied */
         nw_operators_layer(&job, &one, job.micro_batch, NW_LAYER_PLAIN, &whole);
         for (int k = 0; k < 2; k++) {
             nw_operators_layer(&job, k == 0 ? &tp : &cp, job.micro_batch, NW_LAYER_PLAIN, &part);
@@ -225,10 +226,53 @@ Test(model_compute, update_by_bytes)
     update = nw_update_of(&job, &layout, &platform);
     cr_expect_eq(update.gpu_ns, 0);
     cr_expect_float_eq(update.cpu_ns / (parameters / 8 * 28 / 25e9 * 1e9), 1, 1e-6);
-    cr_expect_float_eq(update.copy_ns / (parameters / 8 * 4 / 25e9 * 1e9), 1, 1e-6);
+    cr_expect_float_eq(update.down_ns / (parameters / 8 * 2 / 25e9 * 1e9), 1, 1e-6);
+    cr_expect_float_eq(update.up_ns / (parameters / 8 * 2 / 25e9 * 1e9), 1, 1e-6);
+    job.gradient_bytes = 4; /* fp32 gradients go down, 16-bit weights come up */
+    update = nw_update_of(&job, &layout, &platform);
+    cr_expect_float_eq(update.down_ns / update.up_ns, 2, 1e-9);
+    job.gradient_bytes = 2;
     job.offload.optimizer = NW_OFFLOAD_NVME;
     cr_expect_float_eq(
         nw_update_of(&job, &layout, &platform).cpu_ns / (parameters / 8 * 24 / 3e9 * 1e9), 1, 1e-6);
+}
+
+/* ZeRO++ cuts the states over all ranks, whatever it keeps in a node; without an fp32 copy the
+ * moments have the type of the weights, in the update as in memory and in a checkpoint. */
+Test(model_compute, updates_and_checkpoints_are_of_the_states_that_memory_counts)
+{
+    struct nw_job job = job_of("llama-2-7b");
+    struct nw_layout layout = {
+        .node_count = 2, .rank_count = 16, .strategy = nw_strategy_named("zero3")};
+    const struct nw_platform platform = catalogue_platform("A100 SXM4 80GB", job.precision);
+    const double zero3 = nw_update_of(&job, &layout, &platform).gpu_ns;
+    const double parameters = 6738415616.0;
+
+    layout.strategy = nw_strategy_named("zeropp");
+    cr_expect_eq(nw_layout_shard_count(&layout), 8);
+    cr_expect_eq(nw_layout_state_count(&layout), 16);
+    cr_expect_float_eq(nw_update_of(&job, &layout, &platform).gpu_ns / zero3, 1, 1e-9);
+    cr_expect_float_eq(nw_checkpoint_bytes(&job) / parameters, 2 + 4 + 8, 1e-9);
+    job.master_bytes = 0; /* 2 × 4 of the moments, 2 of the gradient, 2 × 2 of the weights, 3 × 2 */
+    cr_expect_float_eq(nw_update_of(&job, &layout, &platform).gpu_ns / zero3, 20.0 / 34, 1e-9);
+    cr_expect_float_eq(nw_checkpoint_bytes(&job) / parameters, 2 + 4, 1e-9);
+    job.optimizer = nw_optimizer_named("adam8bit");
+    cr_expect_float_eq(nw_checkpoint_bytes(&job) / parameters, 2 + 2, 1e-9);
+}
+
+/* Fewer key-value heads than tensor-parallel ranks are copied: one on each. */
+Test(model_compute, key_value_heads_are_copied_where_there_are_too_few)
+{
+    struct nw_job job = job_of("llama-3-8b"); /* 32 heads of 128, 8 for keys and values */
+    struct nw_layout layout = {.node_count = 2, .rank_count = 16};
+    struct nw_operators operators;
+
+    for (int tp = 1; tp <= 16; tp *= 2) {
+        layout.parallel.tp = tp;
+        nw_operators_layer(&job, &layout, 1, NW_LAYER_PLAIN, &operators);
+        cr_expect_eq(operators.linears[0].out, (32.0 / tp + 2 * fmax(8.0 / tp, 1)) * 128, "tp %d",
+                     tp);
+    }
 }
 
 /* Twelve at most, each with what it is, where it comes from and how it is measured. */
@@ -264,6 +308,25 @@ Test(model_compute, experts_compute_what_their_tokens_choose)
     nw_operators_layer(&job, &eight, 1, NW_LAYER_EXPERTS, &spread);
     cr_expect_float_eq(nw_operators_forward_flops(&alone) / flops.layer_forward, 1, 1e-9);
     cr_expect_float_eq(nw_operators_forward_flops(&spread) / flops.layer_forward, 1, 1e-9);
+}
+
+/* Adapters of experts: of each token's own experts, as many products as there are experts here. */
+Test(model_compute, adapters_of_experts_are_computed)
+{
+    struct nw_job job = job_of("mixtral-8x7b");
+    const struct nw_layout layout = {.node_count = 1, .rank_count = 8, .parallel = {.ep = 4}};
+    const double routed = 2 * (double)(job.micro_batch * job.sequence), h = 4096, f = 14336;
+    struct nw_operators without, with;
+
+    job.lora = (struct nw_lora){.rank = 16, .targets = NW_LORA_Q};
+    nw_operators_layer(&job, &layout, 1, NW_LAYER_EXPERTS, &without);
+    job.lora.targets |= NW_LORA_GATE | NW_LORA_UP | NW_LORA_DOWN;
+    nw_operators_layer(&job, &layout, 1, NW_LAYER_EXPERTS, &with);
+    cr_expect_eq(with.linear_count, without.linear_count + 6);
+    cr_expect_float_eq((nw_operators_forward_flops(&with) - nw_operators_forward_flops(&without)) /
+                           (3 * 2 * routed * 16 * (h + f)),
+                       1, 1e-9);
+    cr_expect_eq(with.linears[with.linear_count - 1].batch, 2);
 }
 
 /* Each property of a framework changes what it says and nothing else. */

@@ -3,6 +3,8 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
+#include "model/step_build.h"
+
 static void near(double value, double expected, double tolerance, const char *what)
 {
     cr_expect(lt(dbl, fabs(value - expected), tolerance * fabs(expected) + 1e-6),
@@ -275,5 +277,185 @@ Test(step, ddp_buckets_are_filled_to_their_size)
     cr_expect(ge(dbl, step.traffic.calls, 7));
     cr_expect(le(dbl, step.traffic.calls, 9));
     cr_expect(ge(dbl, step.traffic.message_bytes, 2 * (50257.0 * 768)));
+    nw_curves_free(&curves);
+}
+
+/* What checkpointing keeps goes to the host and comes back once, whatever else is sent: copies that
+ * take far longer than everything else are the step. */
+Test(step, kept_activations_go_there_and_back_under_every_strategy)
+{
+    static const char *const names[] = {"ddp", "zero1", "zero2", "zero3", "fsdp", "distopt"};
+    struct nw_curves curves = curves_at(300e9, 50e9);
+    struct nw_platform platform = platform_on(&curves, 400, 8);
+    struct nw_job job = llama();
+    /* Full recomputation keeps a layer's input. */
+    const double copies = 4 * 32 * 2 * (2 * 4096 * 4096.0 * 2) / 0.5e9 * 1e9;
+
+    job.recompute = NW_RECOMPUTE_FULL;
+    job.offload.activations = NW_OFFLOAD_CPU;
+    platform.host_to_device_bytes_per_s = 0.5e9;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const struct nw_step step = predict(&job, &platform, nw_strategy_named(names[i]), 2, 16);
+
+        cr_expect(ge(dbl, step.step_ns, 0.99 * copies), "%s", names[i]);
+        cr_expect(le(dbl, step.offload_ns, copies), "%s", names[i]);
+    }
+    nw_curves_free(&curves);
+}
+
+/* Each layer's copy leaves behind that layer: half as long as a layer's forward pass, nearly all of
+ * them hide, under one rank as under fsdp. */
+Test(step, copies_of_activations_hide_layer_by_layer)
+{
+    struct nw_curves curves = curves_at(300e9, 50e9);
+    struct nw_platform platform = platform_on(&curves, 400, 8);
+    struct nw_job job = llama();
+    const double bytes = 2 * 4096 * 4096.0 * 2;
+    const struct nw_flops flops = nw_transformer_flops(&job.net, 2 * 4096, 4096, true);
+
+    job.recompute = NW_RECOMPUTE_FULL;
+    job.offload.activations = NW_OFFLOAD_CPU;
+    job.global_batch = 8;
+    platform.host_to_device_bytes_per_s = 2 * bytes / (flops.layer_forward / 400e12);
+    const struct nw_step step = predict(&job, &platform, nw_strategy_named("none"), 1, 1);
+    const double copies = 4 * 64 * bytes / platform.host_to_device_bytes_per_s * 1e9;
+
+    cr_expect(lt(dbl, step.offload_ns, 0.05 * copies));
+    nw_curves_free(&curves);
+}
+
+/* ZeRO-1 sends what ddp sends, of experts too: each goes around the ranks that hold the same ones,
+ * gathered in front of the next pass (PyTorch) or behind the update (DeepSpeed). */
+Test(step, experts_are_gathered_among_the_ranks_that_hold_them)
+{
+    static const char *const frameworks[] = {"pytorch", "deepspeed"};
+    struct nw_curves curves = curves_at(300e9, 50e9);
+    const struct nw_platform platform = platform_on(&curves, 400, 8);
+    const struct nw_job job = preset_job("mixtral-8x7b", 4096, 1, 64);
+
+    for (int i = 0; i < 2; i++) {
+        double sent[2];
+
+        for (int k = 0; k < 2; k++) {
+            const struct nw_layout layout = {.node_count = 2,
+                                             .rank_count = 16,
+                                             .strategy =
+                                                 nw_strategy_named(k == 0 ? "ddp" : "zero1"),
+                                             .profile = nw_profile_named(frameworks[i]),
+                                             .parallel = {.ep = 8}};
+            struct nw_step step;
+
+            cr_assert(eq(int, nw_predict(&job, &platform, &layout, NULL, &step), NW_OK));
+            sent[k] = step.traffic.bytes_sent;
+        }
+        near(sent[1], sent[0], 1e-9, frameworks[i]);
+    }
+    nw_curves_free(&curves);
+}
+
+static struct nw_build build_of(const struct nw_job *job, const struct nw_layout *layout,
+                                const struct nw_platform *platform)
+{
+    struct nw_build build;
+
+    cr_assert(
+        eq(int, nw_build_init(job, platform, layout, 1, 1, &nw_scenario_likely, &build), NW_OK));
+    return build;
+}
+
+/* The core is done once more with either kind of recomputation; its first time stays as it was. */
+Test(step, attention_done_again_is_no_part_of_the_forward_pass)
+{
+    static const nw_recompute kinds[] = {NW_RECOMPUTE_NONE, NW_RECOMPUTE_SELECTIVE,
+                                         NW_RECOMPUTE_FULL};
+    struct nw_curves curves = curves_at(300e9, 50e9);
+    struct nw_platform platform = platform_on(&curves, 400, 8);
+    struct nw_job job = preset_job("llama-2-7b", 32768, 1, 1);
+    const struct nw_layout layout = {
+        .node_count = 1, .rank_count = 1, .strategy = nw_strategy_named("none")};
+    double forward[3];
+
+    cr_assert(eq(int, nw_gpu_find("A100 SXM4 80GB", &platform.gpu), NW_OK));
+    platform.hbm_bytes_per_s = platform.gpu->hbm_bytes_per_s;
+    platform.units = NW_UNITS_BF16;
+    platform.rate.source = NW_RATE_CATALOGUE;
+    nw_assumptions_reset(&platform.assumptions);
+    for (int i = 0; i < 3; i++) {
+        job.recompute = kinds[i];
+        struct nw_build build = build_of(&job, &layout, &platform);
+
+        forward[i] = build.units[NW_UNIT_PLAIN].attention_forward_ns;
+        nw_build_free(&build);
+    }
+    near(forward[1], forward[0], 1e-6, "selective");
+    near(forward[2], forward[0], 1e-6, "full");
+    nw_curves_free(&curves);
+}
+
+/* What the look-up's result is scattered by is gathered in the backward pass; frozen embeddings
+ * have none. */
+Test(step, sequence_parallel_embeddings_gather_their_gradient)
+{
+    struct nw_curves curves = curves_at(300e9, 50e9);
+    const struct nw_platform platform = platform_on(&curves, 400, 8);
+    struct nw_job job = llama();
+    struct nw_layout layout = {.node_count = 1,
+                               .rank_count = 8,
+                               .strategy = nw_strategy_named("ddp"),
+                               .parallel = {.tp = 8, .sequence_parallel = true}};
+    struct nw_build build = build_of(&job, &layout, &platform);
+    const struct nw_unit *unit = &build.units[NW_UNIT_EMBEDDING];
+
+    cr_assert(ne(ptr, (void *)unit->backward[0].collective, NULL));
+    cr_expect(eq(str, (char *)unit->forward[0].collective, "reduce_scatter"));
+    cr_expect(eq(str, (char *)unit->backward[0].collective, "all_gather"));
+    cr_expect(eq(dbl, unit->backward[0].bytes, 4096 * 4096.0 * 2));
+    nw_build_free(&build);
+    layout.parallel.sequence_parallel = false;
+    build = build_of(&job, &layout, &platform);
+    cr_expect(eq(ptr, (void *)build.units[NW_UNIT_EMBEDDING].backward[0].collective, NULL));
+    nw_build_free(&build);
+    nw_curves_free(&curves);
+}
+
+/* A pipeline of too many passes is told by its slowest stage: its parts are that stage's. */
+Test(step, parts_of_a_closed_form_are_of_the_stage_that_it_stands_on)
+{
+    struct nw_curves curves = curves_at(300e9, 50e9);
+    const struct nw_platform platform = platform_on(&curves, 400, 8);
+    struct nw_job job = preset_job("llama-3-8b", 4096, 1, 4096);
+    const struct nw_layout layout = {.node_count = 16,
+                                     .rank_count = 128,
+                                     .strategy = nw_strategy_named("ddp"),
+                                     .parallel = {.pp = 128}};
+    struct nw_step step;
+
+    job.net.layers = 128; /* the last one has the output layer too */
+    cr_assert(eq(int, nw_predict(&job, &platform, &layout, NULL, &step), NW_OK), "%s",
+              nw_last_error()->text);
+    cr_expect(eq(int, step.stage, 127));
+    near(step.product_ns, step.compute_ns, 1e-9, "a stated rate is all products");
+    nw_curves_free(&curves);
+}
+
+/* The ring of CP hides on a stream, whatever the framework does with the rest. */
+Test(step, losses_are_assumed_of_what_hides)
+{
+    struct nw_curves curves = curves_at(300e9, 50e9);
+    const struct nw_platform platform = platform_on(&curves, 400, 8);
+    const struct nw_job job = preset_job("llama-3-8b", 8192, 1, 8);
+    struct nw_layout layout = {.node_count = 1,
+                               .rank_count = 8,
+                               .strategy = nw_strategy_named("ddp"),
+                               .profile = nw_profile_named("nemo"),
+                               .parallel = {.cp = 2}};
+    struct nw_step step;
+
+    cr_assert(eq(int, nw_predict(&job, &platform, &layout, NULL, &step), NW_OK));
+    cr_expect(ne(u64, step.assumed & NW_ASSUMES(OVERLAP_LOSS), 0));
+    cr_expect(ne(u64, step.assumed & NW_ASSUMES(FUSED_LOSS), 0));
+    layout.parallel.cp = 1;
+    cr_assert(eq(int, nw_predict(&job, &platform, &layout, NULL, &step), NW_OK));
+    cr_expect(eq(u64, step.assumed & NW_ASSUMES(OVERLAP_LOSS), 0));
     nw_curves_free(&curves);
 }
