@@ -6,8 +6,9 @@
 static const char doc[] =
     "The plan as configuration of the tools that run it: DeepSpeed, Accelerate, Megatron-LM, "
     "torchrun, Slurm, Kubernetes.\v"
-    "The plan is the fastest of --strategy that fits on --nodes; buckets are as large as the "
-    "measured latency asks for. With one --as and no --out it is printed. Example:\n\n"
+    "The plan is the fastest of --strategy that fits on --nodes; buckets are as large as "
+    "the latency asks for, measured or of data sheets. With one --as and no --out it is printed. "
+    "Example:\n\n"
     "  nodeworth emit --model llama-3-8b --gpu h100-sxm --nodes 2 --strategy zero3 --recompute "
     "full "
     "--nic-gbps 3200 --as deepspeed,slurm --out plan";
@@ -15,15 +16,11 @@ static const char doc[] =
 /* The fastest that fits; of one that must be, the first. */
 static nw_rc choose(const struct nw_steps *steps, const struct nw_step **step_out)
 {
-    const struct nw_step *best = NULL, *least = &steps->items[0];
+    const struct nw_step *best = nw_steps_fastest(steps), *least = &steps->items[0];
 
-    for (size_t i = 0; i < steps->count; i++) {
-        const struct nw_step *step = &steps->items[i];
-
-        least = step->memory.total_bytes < least->memory.total_bytes ? step : least;
-        if (step->fits != 0 && (best == NULL || step->step_ns < best->step_ns))
-            best = step;
-    }
+    for (size_t i = 0; i < steps->count; i++)
+        if (steps->items[i].memory.total_bytes < least->memory.total_bytes)
+            least = &steps->items[i];
     if (best == NULL && steps->count > 0)
         return nw_fail(
             NW_EUSAGE,

@@ -68,15 +68,28 @@ static nw_rc read_wanted(const char *list, struct wanted *wanted)
     return wanted->count > 0 ? NW_OK : nw_fail(NW_EUSAGE, "--as: \"%.40s\" names nothing", list);
 }
 
-/* Without a list: all that have such a plan. */
+/* Without a list: all that have such a plan. Where only what starts a job is left, the plan itself
+ * is written nowhere: that is said. */
 static void take_fitting(const struct nw_emission *emission, struct wanted *wanted)
 {
-    for (size_t i = 0; i < nw_emitter_count; i++) {
-        if (nw_emitters[i].check(emission) == NW_OK)
+    bool stated = false;
+
+    for (size_t i = 0; i < nw_emitter_count; i++)
+        if (nw_emitters[i].check(emission) == NW_OK) {
             wanted->items[wanted->count++] = &nw_emitters[i];
-        else
-            nw_clear_error();
-    }
+            stated = stated || nw_emitters[i].check != nw_emit_any;
+        }
+    for (size_t i = 0; i < nw_emitter_count && !stated; i++)
+        if (nw_emitters[i].check(emission) != NW_OK)
+            fprintf(stderr, "%s not written: %s\n", nw_emitters[i].file, nw_last_error()->text);
+    nw_clear_error();
+}
+
+/* What takes no comments is marked beside itself. */
+static void say_simulated(const struct nw_emitter *emitter, const struct nw_emission *emission)
+{
+    if (emission->simulated && !emitter->comments)
+        fprintf(stderr, "%s: " NW_EMIT_SIMULATED "\n", emitter->file);
 }
 
 nw_rc nw_emit_files_check(const struct nw_emit_wishes *wishes)
@@ -99,6 +112,8 @@ nw_rc nw_emit_files(const struct nw_emit_wishes *wishes, struct nw_emission *emi
         take_fitting(emission, &wanted);
     for (size_t i = 0; i < wanted.count; i++) /* before anything is written */
         NW_TRY(wanted.items[i]->check(emission));
+    for (size_t i = 0; i < wanted.count && (wishes->out != NULL || wanted.count == 1); i++)
+        say_simulated(wanted.items[i], emission);
     if (wishes->out == NULL && wanted.count == 1)
         return nw_emit(wanted.items[0], emission, stdout);
     if (wishes->out == NULL)

@@ -22,6 +22,7 @@ const struct nw_emitter nw_emitters[] = {
     {.name = "accelerate",
      .title = "Hugging Face Accelerate configuration with FSDP (YAML)",
      .file = "accelerate.yaml",
+     .comments = true,
      .check = nw_emit_accelerate_check,
      .write = nw_emit_accelerate},
     {.name = "megatron",
@@ -33,22 +34,26 @@ const struct nw_emitter nw_emitters[] = {
      .title = "torchrun line, to be started on every node",
      .file = "torchrun.sh",
      .executable = true,
+     .comments = true,
      .check = nw_emit_any,
      .write = nw_emit_torchrun},
     {.name = "slurm",
      .title = "Slurm batch script",
      .file = "job.sbatch",
      .executable = true,
+     .comments = true,
      .check = nw_emit_any,
      .write = nw_emit_slurm},
     {.name = "mpijob",
      .title = "Kubernetes MPIJob (Kubeflow, v2beta1)",
      .file = "mpijob.yaml",
+     .comments = true,
      .check = nw_emit_any,
      .write = nw_emit_mpijob},
     {.name = "pytorchjob",
      .title = "Kubernetes PyTorchJob (Kubeflow, v1)",
      .file = "pytorchjob.yaml",
+     .comments = true,
      .check = nw_emit_any,
      .write = nw_emit_pytorchjob},
 };
@@ -115,7 +120,8 @@ nw_rc nw_emission_make(const struct nw_model *model, const struct nw_job *job,
                                    .step = step,
                                    .gpus_per_node = model->platform.fabric.gpus_per_node,
                                    .script = "train.py",
-                                   .image = "IMAGE"};
+                                   .image = "IMAGE",
+                                   .simulated = (step->how & NW_COST_SIMULATED) != 0};
 
     if (emission.gpus_per_node > step->rank_count)
         emission.gpus_per_node = step->rank_count;
@@ -127,6 +133,10 @@ nw_rc nw_emission_make(const struct nw_model *model, const struct nw_job *job,
 nw_rc nw_emit(const struct nw_emitter *emitter, const struct nw_emission *emission, FILE *stream)
 {
     NW_TRY(emitter->check(emission));
+    if (emitter->executable)
+        fputs("#!/bin/bash\n", stream);
+    if (emission->simulated && emitter->comments)
+        fputs("# " NW_EMIT_SIMULATED "\n", stream);
     NW_TRY(emitter->write(emission, stream));
     if (fflush(stream) != 0 || ferror(stream))
         return nw_fail(NW_EIO, "%s: could not be written: %s", emitter->file, strerror(errno));

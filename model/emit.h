@@ -25,12 +25,14 @@ struct nw_emission {            /* what is written down */
     /* Message size from which a collective's time is at least 95 % bytes: smaller buckets pay
      * latency, larger ones hide less. 0: one rank. */
     double bucket_bytes;
+    bool simulated; /* by figures of a double, no machine's */
 };
 
 struct nw_emitter {
     const char *name, *title;
     const char *file; /* name that a file of it gets */
-    bool executable;
+    bool executable;  /* begins with #! */
+    bool comments;    /* takes lines that begin with # */
     /* NW_EUSAGE where the tool has no such plan: says what it takes. */
     nw_rc (*check)(const struct nw_emission *emission);
     nw_rc (*write)(const struct nw_emission *emission, FILE *stream);
@@ -42,7 +44,9 @@ nw_rc nw_emitter_find(const char *name, const struct nw_emitter **emitter_out);
 /* `job` NULL: the model's, in the types of the step's framework. */
 nw_rc nw_emission_make(const struct nw_model *model, const struct nw_job *job,
                        const struct nw_step *step, struct nw_emission *emission_out);
-/* Checked and written; NW_EIO when the stream failed. */
+/* Checked and written, with NW_EMIT_SIMULATED where that holds and comments are taken; NW_EIO when
+ * the stream failed. */
+#define NW_EMIT_SIMULATED "from SIMULATED results"
 nw_rc nw_emit(const struct nw_emitter *emitter, const struct nw_emission *emission, FILE *stream);
 
 /* One word for a shell: in single quotes where it is not plain. */

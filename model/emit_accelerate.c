@@ -3,6 +3,55 @@
 
 #include "model/emit.h"
 
+/* Of how many ranks hold one copy: all, or those of a node (HYBRID_SHARD). */
+static bool is_hybrid(const struct nw_emission *emission)
+{
+    const struct nw_layout *layout = &emission->step->layout;
+
+    return !nw_emit_is(emission, "ddp") &&
+           nw_layout_shard_count(layout) < nw_layout_reduce_count(layout);
+}
+
+static nw_rc check_shard(const struct nw_emission *emission)
+{
+    const int shards = nw_layout_shard_count(&emission->step->layout);
+
+    if (!is_hybrid(emission))
+        return NW_OK;
+    if (shards != emission->gpus_per_node)
+        return nw_fail(NW_EUSAGE,
+                       "accelerate.yaml can say one copy a node or one in all, not --shard %d; "
+                       "accepted: %d or %d",
+                       shards, emission->gpus_per_node, emission->step->rank_count);
+    if (nw_emit_is(emission, "fsdp-keep"))
+        return nw_fail(NW_EUSAGE,
+                       "accelerate.yaml has no --strategy fsdp-keep with --shard %d; accepted: "
+                       "--shard %d, or --strategy hsdp",
+                       shards, emission->step->rank_count);
+    return NW_OK;
+}
+
+/* fsdp_offload_params moves weights, gradients and the optimizer to the host together (torch:
+ * CPUOffload, CPUOffloadPolicy). */
+static nw_rc check_offload(const struct nw_emission *emission)
+{
+    const struct nw_offload *offload = &emission->job.offload;
+    const bool none =
+                   offload->optimizer == NW_OFFLOAD_NONE && offload->parameters == NW_OFFLOAD_NONE,
+               both = offload->optimizer == NW_OFFLOAD_CPU && offload->parameters == NW_OFFLOAD_CPU;
+
+    if (offload->activations != NW_OFFLOAD_NONE)
+        return nw_fail(NW_EUSAGE, "accelerate.yaml has no --offload-activations; accepted: none");
+    if (none || (both && !nw_emit_is(emission, "ddp")))
+        return NW_OK;
+    if (nw_emit_is(emission, "ddp"))
+        return nw_fail(NW_EUSAGE, "accelerate offloads with FSDP only; accepted: --strategy fsdp, "
+                                  "fsdp-keep or hsdp");
+    return nw_fail(NW_EUSAGE,
+                   "accelerate's FSDP offloads weights and optimizer together, to the host; "
+                   "accepted: --offload-optimizer cpu with --offload-params cpu, or neither");
+}
+
 nw_rc nw_emit_accelerate_check(const struct nw_emission *emission)
 {
     const struct nw_layout *layout = &emission->step->layout;
@@ -12,10 +61,12 @@ nw_rc nw_emit_accelerate_check(const struct nw_emission *emission)
                        "accelerate's FSDP has no %s; accepted: --strategy ddp, fsdp, "
                        "fsdp-keep or hsdp",
                        emission->step->strategy->name);
-    if (nw_layout_tp(layout) * nw_layout_pp(layout) * nw_layout_cp(layout) > 1)
-        return nw_fail(NW_EUSAGE, "accelerate.yaml is written without --tp, --pp and --cp; give "
-                                  "them to --as megatron");
-    return NW_OK;
+    if (nw_layout_tp(layout) * nw_layout_pp(layout) * nw_layout_cp(layout) * nw_layout_ep(layout) >
+        1)
+        return nw_fail(NW_EUSAGE, "accelerate.yaml is written without --tp, --pp, --cp and --ep; "
+                                  "accepted: 1 of each, or --as megatron");
+    NW_TRY(check_shard(emission));
+    return check_offload(emission);
 }
 
 static const char *yes_no(bool value)
@@ -25,7 +76,7 @@ static const char *yes_no(bool value)
 
 static void write_fsdp(const struct nw_emission *emission, FILE *stream)
 {
-    const bool hybrid = nw_emit_is(emission, "hsdp"), keep = nw_emit_is(emission, "fsdp-keep");
+    const bool hybrid = is_hybrid(emission), keep = nw_emit_is(emission, "fsdp-keep");
 
     /* Version 1 names HSDP; version 2 has a flag for resharding and the mesh in the script. */
     fprintf(stream,

@@ -5,6 +5,33 @@
 #include "base/json.h"
 #include "model/emit.h"
 
+/* Offload of optimizer states is a matter of ZeRO; stages 1 and 2 keep them in host memory whatever
+ * the device (runtime/zero/stage_1_and_2.py knows no NVMe). */
+static nw_rc check_offload(const struct nw_emission *emission)
+{
+    const struct nw_offload *offload = &emission->job.offload;
+    const bool optimizer = offload->optimizer != NW_OFFLOAD_NONE;
+
+    if (offload->activations != NW_OFFLOAD_NONE)
+        return nw_fail(NW_EUSAGE, "ds_config.json is written without --offload-activations: the "
+                                  "script does it; accepted: none");
+    if (optimizer && nw_emit_is(emission, "ddp"))
+        return nw_fail(NW_EUSAGE, "DeepSpeed offloads the optimizer with ZeRO only; accepted: "
+                                  "--strategy zero1, zero2, zero3 or zeropp");
+    if (offload->optimizer == NW_OFFLOAD_NVME && !nw_emit_is(emission, "zero3 zeropp"))
+        return nw_fail(NW_EUSAGE,
+                       "DeepSpeed's %s has no --offload-optimizer nvme; accepted: none or cpu, or "
+                       "--strategy zero3",
+                       emission->step->strategy->name);
+    if (offload->parameters != NW_OFFLOAD_NONE && !nw_emit_is(emission, "zero3 zeropp"))
+        return nw_fail(NW_EUSAGE,
+                       "DeepSpeed's %s has no --offload-params; accepted: none, or --strategy "
+                       "zero3",
+                       emission->step->strategy->name);
+    return NW_OK;
+}
+
+/* MiCS, the shards of ZeRO-3 on fewer ranks, is gone from DeepSpeed (issue 8489). */
 nw_rc nw_emit_deepspeed_check(const struct nw_emission *emission)
 {
     const struct nw_layout *layout = &emission->step->layout;
@@ -14,10 +41,18 @@ nw_rc nw_emit_deepspeed_check(const struct nw_emission *emission)
                        "DeepSpeed has no %s; accepted: --strategy ddp, zero1, zero2, "
                        "zero3 or zeropp",
                        emission->step->strategy->name);
-    if (nw_layout_tp(layout) * nw_layout_pp(layout) * nw_layout_cp(layout) > 1)
-        return nw_fail(NW_EUSAGE, "a ds_config.json says nothing of --tp, --pp and --cp; give them "
-                                  "to --as megatron");
-    return NW_OK;
+    if (nw_layout_tp(layout) * nw_layout_pp(layout) * nw_layout_cp(layout) * nw_layout_ep(layout) >
+        1)
+        return nw_fail(NW_EUSAGE, "a ds_config.json says nothing of --tp, --pp, --cp and --ep; "
+                                  "accepted: 1 of each, or --as megatron");
+    if (!nw_emit_is(emission, "ddp zeropp") &&
+        nw_layout_shard_count(layout) < nw_layout_reduce_count(layout))
+        return nw_fail(NW_EUSAGE,
+                       "DeepSpeed's %s has no --shard %d (MiCS was removed); accepted: --shard %d, "
+                       "or --strategy zeropp",
+                       emission->step->strategy->name, nw_layout_shard_count(layout),
+                       nw_layout_reduce_count(layout));
+    return check_offload(emission);
 }
 
 static int stage_of(const struct nw_emission *emission)
@@ -60,7 +95,8 @@ static nw_rc add_stage3(json_t *zero, const struct nw_emission *emission, uint64
     NW_TRY(nw_json_set_bool(zero, "stage3_gather_16bit_weights_on_model_save", true));
     if (!nw_emit_is(emission, "zeropp"))
         return NW_OK;
-    NW_TRY(nw_json_set_int(zero, "zero_hpz_partition_size", emission->gpus_per_node));
+    NW_TRY(nw_json_set_int(zero, "zero_hpz_partition_size",
+                           nw_layout_shard_count(&emission->step->layout)));
     NW_TRY(nw_json_set_bool(zero, "zero_quantized_weights", true));
     return nw_json_set_bool(zero, "zero_quantized_gradients", true);
 }

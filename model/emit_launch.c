@@ -10,7 +10,6 @@ nw_rc nw_emit_torchrun(const struct nw_emission *emission, FILE *stream)
 {
     fprintf(
         stream,
-        "#!/bin/bash\n"
         "# On every node: HEAD=name-of-the-first-node ./torchrun.sh [arguments of the script]\n"
         "set -euo pipefail\n"
         "exec torchrun --nnodes %d --nproc-per-node %d --rdzv-backend c10d \\\n"
@@ -24,7 +23,6 @@ nw_rc nw_emit_torchrun(const struct nw_emission *emission, FILE *stream)
 nw_rc nw_emit_slurm(const struct nw_emission *emission, FILE *stream)
 {
     fprintf(stream,
-            "#!/bin/bash\n"
             "#SBATCH --job-name=train\n"
             "#SBATCH --nodes=%d\n"
             "#SBATCH --ntasks-per-node=1\n"
@@ -40,9 +38,25 @@ nw_rc nw_emit_slurm(const struct nw_emission *emission, FILE *stream)
     return NW_OK;
 }
 
-/* One replica type of a job: `indent` blanks before its name. */
-static void write_replica(FILE *stream, const char *name, int count, const char *container,
-                          const char *image, const char *command, int gpus)
+struct replica { /* of a Kubernetes job */
+    const char *name, *container;
+    int count, gpus;
+    const char *command[8]; /* ends with NULL */
+};
+
+/* A text of YAML in double quotes. */
+static void write_text(FILE *stream, const char *text)
+{
+    fputc('"', stream);
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\')
+            fputc('\\', stream);
+        fputc(*text, stream);
+    }
+    fputc('"', stream);
+}
+
+static void write_replica(FILE *stream, const struct replica *replica, const char *image)
 {
     fprintf(stream,
             "    %s:\n"
@@ -51,10 +65,16 @@ static void write_replica(FILE *stream, const char *name, int count, const char 
             "        spec:\n"
             "          containers:\n"
             "            - name: %s\n"
-            "              image: \"%s\"\n"
-            "              command: [%s]\n",
-            name, count, container, image, command);
-    if (gpus > 0)
+            "              image: ",
+            replica->name, replica->count, replica->container);
+    write_text(stream, image);
+    fprintf(stream, "\n              command: [");
+    for (size_t i = 0; replica->command[i] != NULL; i++) {
+        fputs(i > 0 ? ", " : "", stream);
+        write_text(stream, replica->command[i]);
+    }
+    fprintf(stream, "]\n");
+    if (replica->gpus > 0)
         fprintf(stream,
                 "              resources:\n"
                 "                limits:\n"
@@ -65,15 +85,25 @@ static void write_replica(FILE *stream, const char *name, int count, const char 
                 "          volumes:\n"
                 "            - name: shm\n"
                 "              emptyDir: {medium: Memory}\n",
-                gpus);
+                replica->gpus);
 }
 
 nw_rc nw_emit_mpijob(const struct nw_emission *emission, FILE *stream)
 {
-    char command[256];
+    char ranks[16], per_node[16];
+    const struct replica launcher = {
+        .name = "Launcher",
+        .container = "launcher",
+        .count = 1,
+        .command = {"mpirun", "-np", ranks, "-N", per_node, "python3", emission->script}};
+    const struct replica worker = {.name = "Worker",
+                                   .container = "worker",
+                                   .count = nodes_of(emission),
+                                   .gpus = emission->gpus_per_node,
+                                   .command = {"/usr/sbin/sshd", "-De"}};
 
-    snprintf(command, sizeof command, "mpirun, -np, \"%d\", -N, \"%d\", python3, \"%s\"",
-             emission->step->rank_count, emission->gpus_per_node, emission->script);
+    snprintf(ranks, sizeof ranks, "%d", emission->step->rank_count);
+    snprintf(per_node, sizeof per_node, "%d", emission->gpus_per_node);
     fprintf(stream,
             "apiVersion: kubeflow.org/v2beta1\n"
             "kind: MPIJob\n"
@@ -85,18 +115,20 @@ nw_rc nw_emit_mpijob(const struct nw_emission *emission, FILE *stream)
             "    cleanPodPolicy: Running\n"
             "  mpiReplicaSpecs:\n",
             emission->gpus_per_node);
-    write_replica(stream, "Launcher", 1, "launcher", emission->image, command, 0);
-    write_replica(stream, "Worker", nodes_of(emission), "worker", emission->image,
-                  "/usr/sbin/sshd, -De", emission->gpus_per_node);
+    write_replica(stream, &launcher, emission->image);
+    write_replica(stream, &worker, emission->image);
     return NW_OK;
 }
 
 /* The operator sets MASTER_ADDR, PET_NNODES and the like, which torchrun reads. */
 nw_rc nw_emit_pytorchjob(const struct nw_emission *emission, FILE *stream)
 {
-    char command[256];
+    struct replica replica = {.name = "Master",
+                              .container = "pytorch",
+                              .count = 1,
+                              .gpus = emission->gpus_per_node,
+                              .command = {"torchrun", emission->script}};
 
-    snprintf(command, sizeof command, "torchrun, \"%s\"", emission->script);
     fprintf(stream,
             "apiVersion: kubeflow.org/v1\n"
             "kind: PyTorchJob\n"
@@ -108,10 +140,10 @@ nw_rc nw_emit_pytorchjob(const struct nw_emission *emission, FILE *stream)
             "    cleanPodPolicy: None\n"
             "  pytorchReplicaSpecs:\n",
             emission->gpus_per_node);
-    write_replica(stream, "Master", 1, "pytorch", emission->image, command,
-                  emission->gpus_per_node);
-    if (nodes_of(emission) > 1)
-        write_replica(stream, "Worker", nodes_of(emission) - 1, "pytorch", emission->image, command,
-                      emission->gpus_per_node);
+    write_replica(stream, &replica, emission->image);
+    replica.name = "Worker";
+    replica.count = nodes_of(emission) - 1;
+    if (replica.count > 0)
+        write_replica(stream, &replica, emission->image);
     return NW_OK;
 }

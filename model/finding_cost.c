@@ -247,12 +247,8 @@ static nw_rc choose_step(struct view *view)
 
     NW_TRY(open_model(view, &rates, &model));
     rc = nw_predict_all(&model, &steps);
-    for (size_t i = 0; rc == NW_OK && i < steps.count; i++) {
-        const struct nw_step *step = &steps.items[i];
-
-        if (step->fits != 0 && (best == NULL || step->step_ns < best->step_ns))
-            best = step;
-    }
+    if (rc == NW_OK)
+        best = nw_steps_fastest(&steps);
     if (best != NULL) {
         view->costs.known = true;
         view->costs.strategy = best->strategy;

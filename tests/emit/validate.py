@@ -5,13 +5,16 @@ deepspeed, accelerate, kubeflow-training, pyyaml and jsonschema.
     validate.py FOLDER [--megatron CHECKOUT] [--mpijob-crd FILE]
 
 FOLDER holds the files of one plan each in folders of its own. Prints a line a file; exit 1 when one is
-refused or has a key that its tool does not know."""
+refused or has a key that its tool does not know, when a plan has no file, when no file was read."""
 import argparse
+import contextlib
+import io
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import types
 
 WORLD_SIZE = int(os.environ.get("WORLD_SIZE", "16"))
 
@@ -86,14 +89,25 @@ def check_megatron(path, checkout):
 
     typing.override = getattr(typing, "override", typing_extensions.override)
     sys.path.insert(0, checkout)
-    from megatron.training.arguments import add_megatron_arguments
+    import torch
+    from megatron.training import arguments
 
-    parser = argparse.ArgumentParser(allow_abbrev=False)
-    add_megatron_arguments(parser)
-    _, unknown = parser.parse_known_args(path.read_text().split())
-    if unknown:
-        raise ValueError(f"unknown arguments {unknown}")
-    return "parser of pretrain_gpt.py"
+    # There is no GPU here; Megatron asks for its generation.
+    torch.cuda.get_device_capability = lambda *a: (9, 0)
+    torch.cuda.get_device_properties = lambda *a: types.SimpleNamespace(major=9, minor=0)
+    os.environ["WORLD_SIZE"], os.environ["RANK"] = str(WORLD_SIZE), "0"
+    os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = "1"  # asked for with tp or cp before Blackwell
+    own = "--tokenizer-type NullTokenizer --vocab-size 32000 --lr 1e-4 --train-iters 10 --mock-data"
+    argv, sys.argv = sys.argv, ["pretrain_gpt.py", *path.read_text().split(), *own.split()]
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            read = arguments.parse_args()
+            arguments.validate_args(read)
+    except SystemExit:
+        raise ValueError("argparse refused it")
+    finally:
+        sys.argv = argv
+    return f"parse_args and validate_args, {read.num_layers} layers, virtual {read.virtual_pipeline_model_parallel_size}"
 
 
 def main():
@@ -113,15 +127,22 @@ def main():
         checks["megatron.args"] = lambda path: check_megatron(path, options.megatron)
     if options.mpijob_crd:
         checks["mpijob.yaml"] = lambda path: check_mpijob(path, options.mpijob_crd)
-    failed = 0
+    failed = checked = 0
+    plans = sorted(path for path in options.folder.glob("*") if path.is_dir())
+    for plan in plans:
+        if not any(path.is_file() for path in plan.iterdir()):
+            failed += 1
+            print(f"{plan}: REFUSED: no file")
     for path in sorted(options.folder.glob("*/*")):
         check = checks.get(path.name)
         try:
             print(f"{path}: {'ok: ' + check(path) if check else 'not checked'}")
+            checked += check is not None
         except Exception as error:  # whatever the tool raises is its verdict
             failed += 1
             print(f"{path}: REFUSED: {type(error).__name__}: {str(error)[:300]}")
-    return 1 if failed else 0
+    print(f"{len(plans)} plans, {checked} files read, {failed} refused")
+    return 1 if failed or not checked else 0
 
 
 if __name__ == "__main__":

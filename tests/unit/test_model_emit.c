@@ -9,7 +9,9 @@
 struct plan {
     const char *strategy, *model, *precision, *recompute;
     int tp, pp;
-    const char *offload_optimizer, *offload_params;
+    const char *offload_optimizer, *offload_params, *offload_activations;
+    int virtual_stages, shard, ep;
+    const char *nodes; /* "2" */
 };
 
 /* Predicted on two nodes of eight cards that hold anything. */
@@ -19,7 +21,7 @@ static void make(const struct plan *plan, struct nw_model *model, struct nw_step
     struct nw_model_request request = request_for(plan->model != NULL ? plan->model : "llama-3-8b");
 
     request.gpu = "h100-sxm";
-    request.nodes = "2";
+    request.nodes = plan->nodes != NULL ? plan->nodes : "2";
     request.gpus_per_node = 8;
     request.nic_gbit_per_s = 3200;
     request.gpu_memory_bytes = 900ull << 30;
@@ -32,6 +34,11 @@ static void make(const struct plan *plan, struct nw_model *model, struct nw_step
     request.pp = plan->pp;
     request.offload_optimizer = plan->offload_optimizer;
     request.offload_params = plan->offload_params;
+    request.nvme_gb_per_s = 5;
+    request.offload_activations = plan->offload_activations;
+    request.virtual_stages = plan->virtual_stages;
+    request.shard = plan->shard;
+    request.ep = plan->ep;
     cr_assert_eq(nw_model_open(&request, NULL, model), NW_OK, "%s", nw_last_error()->text);
     cr_assert_eq(nw_predict_all(model, steps), NW_OK, "%s", nw_last_error()->text);
     cr_assert_gt(steps->count, 0);
@@ -164,6 +171,43 @@ Test(emit, lines_that_must_be_there_are)
          "accelerate",
          "fsdp_activation_checkpointing: true\n"},
         {{.strategy = "ddp"}, "accelerate", "distributed_type: MULTI_GPU\n"},
+        {{.strategy = "distopt", .offload_optimizer = "cpu"},
+         "megatron",
+         "--optimizer-cpu-offload\n--use-precision-aware-optimizer\n"},
+        {{.strategy = "distopt", .model = "deepseek-v3"},
+         "megatron",
+         "--multi-latent-attention\n--qk-layernorm\n--q-lora-rank 1536\n--kv-lora-rank 512\n"
+         "--qk-head-dim 128\n--qk-pos-emb-head-dim 64\n--v-head-dim 128\n"},
+        {{.strategy = "distopt", .model = "deepseek-v3"},
+         "megatron",
+         "--moe-layer-freq ([0]*3+[1]*58)\n--moe-shared-expert-intermediate-size 2048\n"
+         "--moe-router-score-function sigmoid\n--moe-router-enable-expert-bias\n"},
+        {{.strategy = "distopt", .model = "deepseek-v2-lite"},
+         "megatron",
+         "--qk-layernorm\n--kv-lora-rank 512\n"},
+        {{.strategy = "distopt", .model = "qwen3-8b"}, "megatron", "--qk-layernorm\n"},
+        {{.strategy = "distopt", .model = "gpt-oss-20b"}, "megatron", "--softmax-type learnable\n"},
+        {{.strategy = "distopt", .model = "qwen1.5-moe-a2.7b"},
+         "megatron",
+         "--moe-shared-expert-gate\n"},
+        {{.strategy = "distopt", .model = "llama-3.1-405b", .pp = 4, .virtual_stages = 4},
+         "megatron",
+         "--account-for-embedding-in-pipeline-split\n--account-for-loss-in-pipeline-split\n"
+         "--num-layers-per-virtual-pipeline-stage 8\n"},
+        {{.strategy = "distopt", .model = "llama-3-70b", .pp = 2, .virtual_stages = 5},
+         "megatron",
+         "--num-layers-per-virtual-pipeline-stage 8\n"},
+        {{.strategy = "distopt", .shard = 4},
+         "megatron",
+         "--num-distributed-optimizer-instances 4\n"},
+        {{.strategy = "zeropp", .shard = 4}, "deepspeed", "\"zero_hpz_partition_size\": 4"},
+        {{.strategy = "zeropp"}, "deepspeed", "\"zero_hpz_partition_size\": 8"},
+        {{.strategy = "fsdp", .shard = 8}, "accelerate", "fsdp_sharding_strategy: HYBRID_SHARD\n"},
+        {{.strategy = "hsdp", .shard = 16}, "accelerate", "fsdp_reshard_after_forward: true\n"},
+        {{.strategy = "fsdp", .offload_optimizer = "cpu", .offload_params = "cpu"},
+         "accelerate",
+         "fsdp_offload_params: true\n"},
+        {{.strategy = "fsdp"}, "accelerate", "fsdp_offload_params: false\n"},
         {{.strategy = "ddp"}, "torchrun", "--nnodes 2 --nproc-per-node 8 "},
         {{.strategy = "ddp"}, "slurm", "#SBATCH --nodes=2\n"},
         {{.strategy = "ddp"}, "mpijob", "  slotsPerWorker: 8\n"},
@@ -176,6 +220,128 @@ Test(emit, lines_that_must_be_there_are)
         cr_assert_not_null(text, "%s", nw_last_error()->text);
         cr_expect_not_null(strstr(text, rows[i].line), "%s: %s in\n%s", rows[i].format,
                            rows[i].line, text);
+        free(text);
+    }
+}
+
+Test(emit, what_a_tool_cannot_say_is_refused, .timeout = 60)
+{
+    static const struct {
+        struct plan plan;
+        const char *format, *said;
+    } rows[] = {
+        {{.strategy = "distopt", .offload_optimizer = "nvme"}, "megatron", "none or cpu"},
+        {{.strategy = "distopt", .offload_activations = "cpu", .recompute = "full"},
+         "megatron",
+         "--offload-activations"},
+        {{.strategy = "zero3", .offload_activations = "cpu", .recompute = "full"},
+         "deepspeed",
+         "--offload-activations"},
+        {{.strategy = "fsdp", .offload_activations = "cpu", .recompute = "full"},
+         "accelerate",
+         "--offload-activations"},
+        {{.strategy = "fsdp", .offload_optimizer = "cpu"}, "accelerate", "or neither"},
+        {{.strategy = "fsdp", .offload_params = "cpu"}, "accelerate", "or neither"},
+        {{.strategy = "fsdp", .offload_optimizer = "nvme", .offload_params = "nvme"},
+         "accelerate",
+         "or neither"},
+        {{.strategy = "zero2", .offload_optimizer = "nvme"}, "deepspeed", "none or cpu"},
+        {{.strategy = "distopt", .model = "deepseek-v3", .pp = 4}, "megatron", "61 layers"},
+        {{.strategy = "distopt", .model = "bloom-7b1"}, "megatron", "ALiBi"},
+        {{.strategy = "distopt", .model = "mpt-7b"}, "megatron", "ALiBi"},
+        {{.strategy = "distopt", .model = "baichuan2-13b"}, "megatron", "ALiBi"},
+        {{.strategy = "distopt", .model = "gpt-neox-20b"}, "megatron", "in parallel"},
+        {{.strategy = "distopt", .model = "gemma-2-2b"}, "megatron", "norms behind"},
+        {{.strategy = "distopt", .model = "olmoe-1b-7b"}, "megatron", "over all heads"},
+        {{.strategy = "distopt", .model = "opt-350m"}, "megatron", "a width of their own"},
+        {{.strategy = "distopt", .model = "llama-4-maverick-400b"},
+         "megatron",
+         "layers without experts"},
+        {{.strategy = "distopt", .model = "gpt-oss-20b", .tp = 2}, "megatron", "--tp 1"},
+        {{.strategy = "ddp", .model = "bert-large"}, "megatron", "decoders"},
+        {{.strategy = "zero3", .shard = 4}, "deepspeed", "--shard 16"},
+        {{.strategy = "zero1", .shard = 4}, "deepspeed", "--shard 16"},
+        {{.strategy = "fsdp", .shard = 4}, "accelerate", "8 or 16"},
+        {{.strategy = "hsdp", .shard = 2}, "accelerate", "8 or 16"},
+        {{.strategy = "fsdp-keep", .shard = 8}, "accelerate", "--strategy hsdp"},
+        {{.strategy = "zero1", .model = "mixtral-8x7b", .ep = 8}, "deepspeed", "--ep"},
+        {{.strategy = "fsdp", .model = "mixtral-8x7b", .ep = 8}, "accelerate", "--ep"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *text = text_of(&rows[i].plan, rows[i].format);
+
+        cr_expect_null(text, "row %zu: %s as %s", i, rows[i].plan.strategy, rows[i].format);
+        cr_expect_not_null(strstr(nw_last_error()->text, rows[i].said), "row %zu: %s", i,
+                           nw_last_error()->text);
+        cr_expect_not_null(strstr(nw_last_error()->text, "accepted: "), "row %zu: %s", i,
+                           nw_last_error()->text);
+        free(text);
+    }
+}
+
+/* As one format, with a script and the mark of a double's figures. */
+static char *marked(const char *format, const char *script, bool simulated)
+{
+    static const struct plan plan = {.strategy = "ddp"};
+    const struct nw_emitter *emitter;
+    struct nw_emission emission;
+    struct nw_steps steps;
+    struct nw_model model;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+
+    make(&plan, &model, &steps, &emission);
+    cr_expect_not(emission.simulated);
+    emission.simulated = simulated;
+    emission.script = script;
+    cr_assert_eq(nw_emitter_find(format, &emitter), NW_OK);
+    cr_expect_eq(nw_emit(emitter, &emission, stream), NW_OK);
+    fclose(stream);
+    nw_steps_free(&steps);
+    nw_model_close(&model);
+    return text;
+}
+
+Test(emit, a_plan_from_simulated_results_says_so_where_comments_are)
+{
+    static const struct {
+        const char *format, *begins;
+    } rows[] = {
+        {"deepspeed", "{"},
+        {"megatron", "--num-layers "},
+        {"accelerate", "# from SIMULATED results\n"},
+        {"torchrun", "#!/bin/bash\n# from SIMULATED results\n"},
+        {"slurm", "#!/bin/bash\n# from SIMULATED results\n#SBATCH "},
+        {"mpijob", "# from SIMULATED results\napiVersion: "},
+        {"pytorchjob", "# from SIMULATED results\napiVersion: "},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *text = marked(rows[i].format, "train.py", true);
+        char *plain = marked(rows[i].format, "train.py", false);
+
+        cr_expect_eq(strncmp(text, rows[i].begins, strlen(rows[i].begins)), 0, "%s: %s",
+                     rows[i].format, text);
+        cr_expect_null(strstr(plain, "SIMULATED"));
+        free(plain);
+        free(text);
+    }
+}
+
+Test(emit, a_long_script_is_written_whole)
+{
+    static const char *const formats[] = {"torchrun", "slurm", "mpijob", "pytorchjob"};
+    char script[301], word[310];
+
+    memset(script, 'x', sizeof script - 1);
+    script[sizeof script - 1] = '\0';
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        char *text = marked(formats[i], script, false);
+
+        snprintf(word, sizeof word, i < 2 ? " %s \"$@\"" : "\"%s\"]\n", script);
+        cr_expect_not_null(strstr(text, word), "%s: %s", formats[i], text);
         free(text);
     }
 }
