@@ -98,6 +98,10 @@ def check(program, parts, names, command, folder):
         return {f"ended with {run.returncode}: {run.stderr.strip()}"}
     if batch:
         values = [json.loads(line) for line in run.stdout.splitlines()]
+        if len(values) != len(BATCH):
+            return {f"{len(values)} answers to {len(BATCH)} lines"}
+        if not any(step["step_ns"] > 0 for value in values for step in value.get("steps", [])):
+            return {"no answer has a step_ns"}
         for value in [*values, *(step for line in values for step in line.get("steps", []))]:
             value.pop("assumed", None)  # their keys are names of constants, of options
             value.pop("defaults", None)

@@ -86,10 +86,9 @@ class Loss:
         return sum(self.family(name, x) for name in families)
 
 
-def descend(loss, families, effects, start=None, rounds=2):
+def descend(loss, families, effects, rounds=2):
     """Coordinate descent; {key: change of the logarithm}."""
-    change = dict(start or {})
-    x = [b if b is None else b + sum(effects.slopes[k][i] * d for k, d in change.items()) for i, b in enumerate(loss.base)]
+    change, x = {}, list(loss.base)
 
     def cost(x, change):
         return loss.of(families, x) + RIDGE * len(families) * sum((d / 0.3) ** 2 for d in change.values())
@@ -112,13 +111,14 @@ def descend(loss, families, effects, start=None, rounds=2):
 
 
 def refit(board, effects, found):
-    """({family: {key: value}}, {key: change} of all families together)"""
+    """({family: {key: value}}, {family: {key: change}}, {key: change} of all families together). Each fit starts at the shipped values, which RIDGE holds it
+    to as well: what is left out is the family's say in the fit, not what whoever chose the shipped values had seen."""
     loss = Loss(board, found)
     every = loss.families()
     together = descend(loss, every, effects)
     fits, changes = {}, {}
     for family in sorted({r.job.family for r in board.results}):
         rest = [name for name in every if name != family]
-        changes[family] = descend(loss, rest, effects, together, rounds=1) if len(rest) < len(every) else together
+        changes[family] = descend(loss, rest, effects) if len(rest) < len(every) else together
         fits[family] = {key: effects.values[key] * math.exp(change) for key, change in changes[family].items()}
     return fits, changes, together

@@ -1,7 +1,7 @@
 """Memory: what further predictors say of the same rows, and the two constants without each source.
 
     accelerate_bytes(result), eleuther_bytes(result)     # NAN: it says nothing of such a row
-    held_out(page, memory)                               # memory: [(result, our error, …)]
+    held_out(page, memory)                               # memory: [(result, our error, …)]; the same with errors held out
 """
 
 import math
@@ -72,22 +72,17 @@ def best(results):
 
 
 def held_out(page, memory):
-    """Constants refitted without each family of sources, and the family's error with them."""
+    """Constants refitted without each family of sources, and the family's error with them: [(result, error, None)]."""
     results = [item[0] for item in memory]
-    lines, errors = [], {True: [], False: []}
+    lines, errors = [], []
     for family in sorted({r.job.family for r in results}):
         inside = [r for r in results if r.job.family == family]
         without = [r for r in results if r.job.family != family]
         constants = best(without) if without else best(inside)
-        for r in inside:
-            errors[r.job.policy_stated].append((r, error(r, constants)))
+        errors += [(r, error(r, constants), None) for r in inside]
         summary = Summary([error(r, constants) for r in inside], weights_of([r.job.key for r in inside]))
         lines.append([family, str(len(inside)), f"{constants[0] / GIB:.2f} GiB", f"{constants[1]:.2f}", percent(summary.median), percent(summary.p90),
                       percent(summary.within, 0)])
     page.title("Memory: the two constants refitted without each source")
     page.table(["held out", "rows", "runtime", "allocator", "median", "p90", "within 10 %"], lines)
-    for stated in (True, False):
-        items = errors[stated]
-        if items:
-            summary = Summary([e for _, e in items], weights_of([r.job.key for r, _ in items]))
-            page.say(f"held out memory, policy {'stated' if stated else 'not stated'}: {summary.text()}")
+    return errors

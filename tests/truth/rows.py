@@ -540,7 +540,7 @@ SKIP = [(re.compile(pattern), why) for pattern, why in (
     (r"user report|author note absent|may or may not", "a user's report or an unclear figure"),
     (r"run-to-run \+/-|noisy", "author states a large spread"),
     (r"read from figure|digiti[sz]ed|bar chart|labelled value in figure|read off|eyeball", "read off a drawing"),
-    (r"inconsistent|ambiguous|ambiguity|swapped|approximate|start-up|not captured|~ ?\d+ ?ms|\"about|unclear|outlier", "table contradicts itself or is approximate"),
+    (r"inconsistent|ambiguous|ambiguity|swapped|approximate|start-up|not captured|~ ?\d+ ?ms|\"about|unclear", "table contradicts itself or is approximate"),
     (r"incl\. data loading|input-bound|data loading bound|excludes data loading", "bound by the loader, or it was left out"),
     (r"length binning|variable-length|padding per batch|padded|dynamic padding", "fewer tokens than stated"),
     (r"exceeds|above peak|faster than the peak", "beyond the GPU's peak"),

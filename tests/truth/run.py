@@ -65,24 +65,22 @@ class Program:
     def list(self, kind):
         done = self.run(["list", kind, "--json"])
         if done.returncode:
-            return []
-        value = json.loads(done.stdout)
-        return next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else value.get(kind, [])
+            raise Broken(f"list {kind} --json: exit code {done.returncode}: {(done.stderr.strip() or 'nothing said')[-200:]}")
+        try:
+            value = json.loads(done.stdout)
+        except ValueError as reason:
+            raise Broken(f"list {kind} --json: {reason}") from None
+        items = next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else value.get(kind) if isinstance(value, dict) else None
+        if not isinstance(items, list) or not items:
+            raise Broken(f"list {kind} --json: no list of {kind}")
+        return items
 
     def accepted(self):
         names = {}
         for kind in ("strategies", "optimizers", "frameworks"):
             names[kind] = [item["name"] if isinstance(item, dict) else item for item in self.list(kind)]
         names["models"] = {item["name"]: item.get("about", "") for item in self.list("models") if isinstance(item, dict)}
-        if not names["frameworks"]:
-            names["frameworks"] = self.named_in_error({"id": "?", "framework": "?"})
         return Accepted(names, catalogue())
-
-    def named_in_error(self, request):
-        """Names that the message about an unknown one lists after "accepted"."""
-        error = self.predict([request])[0].get("error") or ""
-        tail = error.lower().partition("accepted")[2].strip(": ")
-        return [word.strip(" .:") for word in tail.replace(";", ",").split(",")]
 
     def constants(self):
         """[{key, value, unit, text, source}] of the constants that `--assume` takes."""

@@ -5,7 +5,7 @@
 """
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from stats import Summary, levels, median, weights_of
 
@@ -64,6 +64,7 @@ class Board:
         self.assume = assume or {}  # in every request
         self.results = self.run_with({})
         self.own = [r for r in self.results if not r.job.training]  # what is to be scored
+        self.unanswered = Counter()  # claim → answers of its own that failed, in all calls
 
     def ask(self, jobs, extras):
         """Answers to the jobs' requests with some keys more; `extras`: one dict a job."""
@@ -119,7 +120,13 @@ class Board:
         """What a row's own measured step says about its stack: --time-factor, {id of the result: factor}."""
         extras = [{**anchor_keys(r.job.measured_s, r.job.request), **with_assume(assume_of.get(r.job.family))} for r in results]
         answers = self.ask([r.job for r in results], extras)
+        self.unanswered["anchor's own step"] += sum(not answer.good or not answer.answer.get("step_time_factor") for answer in answers)
         return {id(r): answer.answer.get("step_time_factor") for r, answer in zip(results, answers) if answer.good}
+
+    def without_group(self, least_hidden=0):
+        """Scored rows that no other configuration can anchor."""
+        inside = {id(r) for members in self.groups(least_hidden) for r in members}
+        return [r for r in self.steps() if (r.job.shape.hidden or 0) >= least_hidden and id(r) not in inside]
 
     def groups(self, least_hidden=0):
         groups = defaultdict(list)
@@ -129,8 +136,8 @@ class Board:
         return [members for members in groups.values() if len({r.job.key for r in members}) > 1]
 
     def anchored(self, assume_of, least_hidden=0):
-        """[(result, error, covered)]: rows of a group anchored by others of it in turn; the median of a row's errors, the share of its intervals
-        that hold the measured step. And the same with the median factor of all others as the anchor."""
+        """[(result, error, covered)]: rows of a group anchored by others of it in turn; the median of a row's |errors| with the sign of their median, the
+        share of its intervals that hold the measured step. And the same with the median factor of all others as the anchor."""
         groups = self.groups(least_hidden)
         factor = self.time_factors([r for members in groups for r in members], assume_of)
         asked, extras, owner = [], [], []
@@ -148,6 +155,7 @@ class Board:
         turn, rest = defaultdict(list), []
         for (r, kind), answer in zip(owner, self.ask(asked, extras)):
             if not answer.good:
+                self.unanswered["anchored step"] += 1
                 continue
             item = (answer.predicted_s / r.job.measured_s - 1, float(answer.low <= r.job.measured_s <= answer.high) if answer.low == answer.low else None)
             if kind == "turn":
@@ -156,10 +164,9 @@ class Board:
                 rest.append((r, *item))
         out = []
         for r in (r for members in groups for r in members):
-            items = sorted(turn[id(r)], key=lambda item: abs(item[0]))
-            if items:
-                covered = [c for _, c in items if c is not None]
-                out.append((r, items[(len(items) - 1) // 2][0], sum(covered) / len(covered) if covered else None))
+            if turn[id(r)]:
+                covered = [c for _, c in turn[id(r)] if c is not None]
+                out.append((r, middle_error([error for error, _ in turn[id(r)]]), sum(covered) / len(covered) if covered else None))
         return out, rest
 
     # ---- ratio -------------------------------------------------------------------------------------
@@ -203,7 +210,7 @@ class Board:
 
 
     def ratios(self, found, assume_of):
-        """[(pair, target, error, covered)]: the target's step as predicted from the anchor's measured one."""
+        """[(pair, target, error, covered, anchor)]: the target's step as predicted from the anchor's measured one."""
         factors = {}
         for pair, anchors, _ in found:
             key = tuple(id(a) for a in anchors)
@@ -212,6 +219,7 @@ class Board:
         extras = [{**anchor_keys(sum(a.job.measured_s for a in anchors) / len(anchors), anchors[0].job.request),
                    **with_assume(assume_of.get(anchors[0].job.family))} for anchors in listed]
         answers = self.ask([anchors[0].job for anchors in listed], extras)
+        self.unanswered["anchor of a pair"] += sum(not answer.good or not answer.answer.get("step_time_factor") for answer in answers)
         factor = {tuple(id(a) for a in anchors): answer for anchors, answer in zip(listed, answers)}
         asked, more, kept = [], [], []
         for pair, anchors, targets in found:
@@ -222,13 +230,20 @@ class Board:
                 kept.append((pair, anchors, targets, answer))
         out = []
         for (pair, anchors, targets, anchor), target in zip(kept, self.ask(asked, more)):
-            if target.good:
+            if not target.good:
+                self.unanswered["target of a pair"] += 1
+            else:
                 step = (target.predicted_s / work(targets[0])) / (anchor.predicted_s / work(anchors[0]))
                 measured = float(pair["measured_step_ratio"])
                 low, high = target.low / target.predicted_s, target.high / target.predicted_s
                 covered = float(low * step <= measured <= high * step) if low == low else None
-                out.append((pair, targets[0], step / measured - 1, covered))
+                out.append((pair, targets[0], step / measured - 1, covered, anchors[0]))
         return out
+
+
+def middle_error(errors):
+    """The median of |errors| (of an even number the mean of the middle two), with the sign of the median error."""
+    return math.copysign(median([abs(error) for error in errors]), median(errors))
 
 
 def with_assume(values):
@@ -268,6 +283,11 @@ def differences(a, t):
 
 def re_version(notes):
     return notes.split(";")[0][:60]
+
+
+def pair_weights(ratio):
+    """Pairs of the same two configurations weigh once; `ratio`: of Board.ratios."""
+    return weights_of([(anchor.job.key, target.job.key) for _, target, _, _, anchor in ratio])
 
 
 def is_hard(pair):

@@ -11,8 +11,13 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
+# The range of `infer`: told over 1.5 to told times 1.1 (NW_INFER_SLOWER, NW_INFER_FASTER of model/infer.h),
+# chosen on these very rows.
+LEAST, MOST = 1 / 1.1, 1.5
+
+
 def predict(nodeworth, row):
-    """The row's metric with its range, or None where it does not fit."""
+    """The row's metric as told, or a text that says why there is none."""
     line = [nodeworth, "infer", "--model", row["model"], "--format", row["format"], "--cache", row["cache"], "--prompt", row["prompt"],
             "--output", row["output"], "--sequences", "2048" if row["batch"] == "max" else row["batch"], "--tp", row["tp"], "--pp", "1", "--json", row["tp"] + "x" + row["gpu"]]
     answer = subprocess.run(line, capture_output=True, text=True, check=False)
@@ -49,9 +54,10 @@ def main():
                   f'{row["prompt"]:>5} {row["output"]:>5} {row["metric"]:18} {row["value"]:>8} told {told:.1f}')
     for (source, metric), speeds in groups.items():
         errors = sorted(abs(s - 1) for s in speeds)
+        inside = sum(LEAST <= s <= MOST for s in speeds) / len(speeds)
         bias = math.exp(statistics.mean(math.log(s) for s in speeds)) - 1
         print(f"{source:13} {metric:19} {len(speeds):3} rows: median error {100 * statistics.median(errors):4.0f} %, "
-              f"p90 {100 * errors[int(0.9 * (len(errors) - 1))]:4.0f} %, told speed {100 * bias:+4.0f} %")
+              f"p90 {100 * errors[math.ceil(0.9 * len(errors)) - 1]:4.0f} %, told speed {100 * bias:+4.0f} %, in range {100 * inside:3.0f} %")
 
 
 main()

@@ -260,15 +260,30 @@ class Statistics(unittest.TestCase):
         # what is shipped is part of what is fitted
         self.assertAlmostEqual(stats.levels([("a", "p", 0.0)], {"p": 0.2})["p"], -0.1)
 
-    def test_refit_finds_a_constant_and_leaves_out_the_family_that_is_scored(self):
-        results, slopes = synthetic(wrong=0.2)
-        board = FakeBoard(results)
-        effects = fit.Effects(["C", "D"], {"C": 1.0, "D": 1.0}, set(), {"C": slopes, "D": [0.0] * len(slopes)}, {})
-        fits, changes, together = fit.refit(board, effects, [])
-        self.assertAlmostEqual(together["C"], -0.2, delta=0.051)
-        self.assertNotIn("D", together)
+    def refit(self, results, slopes):
+        """With a pair of the odd family; D is a constant of one of its rows, E does nothing."""
+        mine = [float(r.job.row["id"] == "odd3") for r in results]
+        ends = [r for r in results if r.job.row["id"] in ("odd0", "odd5")]
+        found = [({}, ends[:1], ends[1:])] if ends else []
+        effects = fit.Effects(["C", "D", "E"], dict.fromkeys("CDE", 1.0), set(), {"C": slopes, "D": mine, "E": [0.0] * len(slopes)}, {})
+        return fit.refit(FakeBoard(results), effects, found)
+
+    def test_refit_finds_a_constant(self):
+        fits, changes, together = self.refit(*synthetic({"one": 0.2, "two": 0.2, "three": 0.2, "odd": 0.2}))
+        self.assertEqual(together, {"C": -0.2})
         self.assertEqual(set(fits), {"odd", "one", "two", "three"})
-        self.assertAlmostEqual(fits["odd"]["C"], math.exp(changes["odd"]["C"]))
+        for family, values in fits.items():
+            self.assertEqual(values, {"C": math.exp(-0.2)}, family)
+
+    def test_refit_leaves_out_the_family_that_is_scored(self):
+        results, slopes = synthetic({"one": -0.2, "two": -0.2, "three": -0.2, "odd": 0.2}, odd_slope=4, noise=0.1)
+        _, changes, together = self.refit(results, slopes)
+        kept = [i for i, r in enumerate(results) if r.job.family != "odd"]
+        _, _, without = self.refit([results[i] for i in kept], [slopes[i] for i in kept])
+        self.assertEqual(changes["odd"], without)
+        self.assertEqual(without, {"C": 0.2})
+        self.assertLess(together["C"], 0)  # the odd family pulls both of its constants
+        self.assertIn("D", together)
 
     def test_hard_pairs(self):
         self.assertTrue(score.is_hard({"measured_step_ratio": "1.2", "dp_comm_over_anchor_step": "0.01"}))
@@ -302,15 +317,15 @@ class FakeBoard:
         self.results = results
 
 
-def synthetic(wrong):
-    """Rows of four families whose predictions are off by exp(wrong × slope); slopes differ within a family."""
+def synthetic(wrong, odd_slope=1, noise=0.0):
+    """Rows of four families whose predictions are off by exp(wrong of the family × n / 5), a row of each by `noise` more; slopes differ within a family."""
     results, slopes = [], []
     for family in ("one", "two", "three", "odd"):
         for n in range(6):
             job = read(id=f"{family}{n}", source=family, micro_batch=n + 1)
-            slope = n / 5
-            results.append(score.Result(job, {"step_ns": job.measured_s * 1e9 * math.exp(wrong * slope)}))
-            slopes.append(slope)
+            off = wrong[family] * n / 5 + noise * (n == 3)
+            results.append(score.Result(job, {"step_ns": job.measured_s * 1e9 * math.exp(off)}))
+            slopes.append(n / 5 * (odd_slope if family == "odd" else 1))
     return results, slopes
 
 
@@ -361,6 +376,32 @@ class Claims(unittest.TestCase):
         board.run_by_family({"somebody/something": {"JITTER": 0.25}})
         self.assertEqual(board.program.asked[-1]["assume"], ["JITTER=0.25"])
 
+    def test_the_error_over_anchors_is_the_mean_of_the_middle_two(self):
+        self.assertAlmostEqual(score.middle_error([0.1, 0.3]), 0.2)  # not the luckier one
+        self.assertAlmostEqual(score.middle_error([-0.1, -0.3, 0.15]), -0.15)
+        # row 1 is missed by -0.5 (anchor 4) or not at all (2, 3); rows 2 and 3 alike
+        table = [row(id=str(n), micro_batch=n, value=n * factor) for n, factor in ((1, 1), (2, 1), (4, 2))]
+        turn, _ = self.board(lambda request: request["micro-batch"] * 1.0, table).anchored({})
+        self.assertEqual([round(error, 9) for _, error, _ in turn], [0.5, 0.5, -0.5])
+
+    def test_pairs_of_one_configuration_weigh_once(self):
+        table = [row(id="a", gpus=8, value=1.0), row(id="b", gpus=16, value=1.2), row(id="c", gpus=32, value=1.3)]
+        board = self.board(lambda request: 1.0, table)
+        a, b, c = board.results
+        weights = score.pair_weights([({}, b, 0, 1, a), ({}, b, 0, 1, a), ({}, c, 0, 1, a)])
+        self.assertEqual(weights, [0.5, 0.5, 1])
+
+    def test_what_a_claim_loses_is_counted(self):
+        class Forgets(FakeProgram):
+            def predict(self, requests):
+                return [answer if "time-factor" not in request else {"id": request["id"], "error": "no"} for request, answer in zip(requests, super().predict(requests))]
+
+        table = [row(id=str(n), micro_batch=n, value=n) for n in (1, 2, 3)] + [row(id="alone", gpu="H100-80GB")]
+        board = score.Board([rows.read(r, ACCEPTED) for r in table], Forgets(lambda request: 1.0))
+        self.assertEqual(board.anchored({}), ([], []))
+        self.assertEqual(board.unanswered["anchored step"], 9)  # two turns and one median each
+        self.assertEqual([r.job.row["id"] for r in board.without_group()], ["alone"])
+
     def test_answers_that_are_errors_are_not_scored(self):
         class Refuses:
             def predict(self, requests):
@@ -375,6 +416,22 @@ class Claims(unittest.TestCase):
         self.assertAlmostEqual(peers.deepspeed_bytes(result), 2 * parameters + 18 * parameters / 8)
         plain = score.Result(read(strategy="ddp"), {"step_ns": 1e9})
         self.assertAlmostEqual(peers.llm_analysis(plain, ACCEPTED), plain.job.shape.step_flops(4096, 1) / 312e12, delta=1e-6)
+
+
+class Driver(unittest.TestCase):
+    def program(self, script):
+        file = tempfile.NamedTemporaryFile("w", suffix=".sh", delete=False)
+        with file:
+            file.write("#!/bin/sh\n" + script)
+        os.chmod(file.name, 0o755)
+        self.addCleanup(os.unlink, file.name)
+        return run.Program(file.name)
+
+    def test_a_list_that_cannot_be_had_is_no_empty_one(self):
+        for script in ("exit 2\n", "echo nothing\n", "echo '{}'\n", "echo '{\"models\": []}'\n", "echo '[1]'\n"):
+            with self.subTest(script=script), self.assertRaises(run.Broken):
+                self.program(script).list("models")
+        self.assertEqual(self.program("echo '{\"models\": [{\"name\": \"a\"}]}'\n").list("models"), [{"name": "a"}])
 
 
 class Files(unittest.TestCase):
@@ -438,6 +495,13 @@ class Product(unittest.TestCase):
         reached = [float(line.split("median ")[1].split(" %")[0]) for line in lines]
         for value, bound, line in zip(reached, (4, 14, 20, 25), lines):
             self.assertLess(value, bound, line)
+
+    def test_the_page_is_not_written_without_its_collectives(self):
+        page = report.Page()
+        with redirect_stdout(io.StringIO()):
+            self.assertIn("no file", report.curve_table(page, None, run.Program(os.environ["NODEWORTH"])))
+            self.assertIn("fabric_probe", report.curve_table(page, "any.csv", run.Program("/nowhere/nodeworth")))
+        self.assertEqual(page.lines, [])
 
     def test_unknown_names_are_counted(self):
         path = Files.write(self, [row(id="a"), row(id="b", gpu="Somebody's GPU 9000"), row(id="c", framework="abacus"), row(id="d", precision="fp2")])
