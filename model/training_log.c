@@ -9,10 +9,12 @@
 
 #include "base/units.h"
 
-#define LINE_BYTES   8192   /* what is longer is cut: the numbers stand in front */
-#define VALUES_MAX   65536u /* the last ones are kept */
-#define NUMBER_BYTES 40
-#define LOG_BYTES    (1ull << 32) /* what is read of a log at most: an endless device ends too */
+#define LINE_BYTES    8192   /* what is longer is cut: the numbers stand in front */
+#define SHORTEST_LINE 5u     /* "1s/it" */
+#define VALUES_MAX    65536u /* the last ones are kept */
+#define NUMBER_BYTES  40
+#define LOG_MIB       256u /* a million lines of Megatron-LM; a stream without end ends here */
+#define LOG_BYTES     ((uint64_t)LOG_MIB << 20)
 
 /* What stands before the number (behind it blanks, '=', ':' and quotes are passed over), or behind
  * it; and what the line must have beside. The first row that a log knows speaks for it. */
@@ -176,6 +178,8 @@ static nw_rc take_line(struct scan *scan, const char *line)
     };
     double value;
 
+    if (strlen(line) < SHORTEST_LINE)
+        return NW_OK;
     for (int i = 0; i < NW_LOG_STATED_COUNT; i++) {
         const uint64_t stated = argument(line, keys[i]);
 
@@ -193,24 +197,23 @@ static nw_rc take_line(struct scan *scan, const char *line)
 /* One line, or one state of a progress bar ('\r'); colours (ESC [ … letter) are left out. */
 static bool next_line(FILE *stream, uint64_t *left, char line[LINE_BYTES])
 {
+    bool any = false, colour = false;
     size_t length = 0;
-    int c = EOF, any = 0;
+    int c = EOF;
 
     while (*left > 0 && (c = getc_unlocked(stream)) != EOF && c != '\n' && c != '\r') {
-        any = 1;
+        any = true;
         *left -= 1;
-        if (c == 27) {
-            while ((c = getc_unlocked(stream)) != EOF && c != '\n' && !isalpha(c))
-                ;
-            if (c == EOF || c == '\n')
-                break;
-            continue;
-        }
-        if (length + 1 < LINE_BYTES && c != '\0')
+        if (c == 27)
+            colour = true;
+        else if (colour)
+            colour = !isalpha(c);
+        else if (length + 1 < LINE_BYTES && c != '\0')
             line[length++] = (char)c;
     }
+    *left -= c == '\n' || c == '\r';
     line[length] = '\0';
-    return *left > 0 && (c != EOF || any);
+    return c != EOF || any;
 }
 
 /* How many values at the start are not steady: those above the median of the second half by more
@@ -271,6 +274,11 @@ nw_rc nw_training_log_scan(FILE *stream, const char *what, struct nw_training_lo
         rc = take_line(&scan, line);
     if (rc == NW_OK && ferror(stream))
         rc = nw_fail(NW_EIO, "%s: cannot be read: %s", what, strerror(errno));
+    if (rc == NW_OK && left == 0 && getc_unlocked(stream) != EOF)
+        rc = nw_fail(NW_EUSAGE,
+                     "%s: the log goes on after %u MiB; accepted: up to that; give a part of it "
+                     "(head -n 100000)",
+                     what, LOG_MIB);
     if (rc == NW_OK)
         rc = tell(&scan, what, log_out);
     for (size_t i = 0; i < PATTERN_COUNT; i++)

@@ -41,7 +41,8 @@ struct nw_training_log {
     uint64_t stated[NW_LOG_STATED_COUNT]; /* that the log says of its run; 0: it does not */
 };
 
-/* "-" is standard input. NW_EUSAGE: no line tells a step's time. */
+/* "-" is standard input. NW_EUSAGE: no line tells a step's time, or the log is longer than 256 MiB.
+ */
 nw_rc nw_training_log_read(const char *path, struct nw_training_log *log_out);
 /* The same from a stream; `what` words the error. */
 nw_rc nw_training_log_scan(FILE *stream, const char *what, struct nw_training_log *log_out);
