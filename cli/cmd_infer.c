@@ -11,7 +11,8 @@
 
 static const char doc[] =
     "Serving: tokens per second, time to first token, sequences at once and cost of a million "
-    "tokens, for one set of GPUs or several side by side, from data sheets.\v"
+    "tokens, for one set of GPUs or several side by side; from data sheets, or for the card that "
+    "--results measured from what was measured there.\v"
     "A SERVER is [COUNTx]GPU[:MIG-SLICE][@PRICE], the price per GPU (or slice) and hour. Of each "
     "the best split into tensor-parallel groups, stages and copies is shown. Example:\n\n"
     "  nodeworth infer --model llama-3-70b --format int4 4xRTX-4090@12 2xA100-80@50";

@@ -17,7 +17,6 @@
 #define ERROR_MAX  0.9 /* of the computation's time: it stays above 0 */
 
 struct measured { /* on the way to a step */
-    const struct nw_model *model;
     struct nw_anchor *anchor;
     double tokens, sequences; /* of one step */
 };
@@ -150,12 +149,9 @@ static nw_rc solve(struct fit *fit, double wanted_ns, double *factor_out, double
     return NW_OK;
 }
 
-/* Forward and backward once, nothing recomputed: no step does with less. */
-static double of_peak(const struct nw_model *model, const struct nw_job *job,
-                      const struct nw_anchor *anchor)
+/* Forward and backward once, nothing recomputed: no step does with less. `peak` 0: unknown. */
+static double of_peak(double peak, const struct nw_job *job, const struct nw_anchor *anchor)
 {
-    const struct nw_platform *platform = &model->platform;
-    const double peak = platform->gpu != NULL ? nw_gpu_peak(platform->gpu, job->precision) : 0;
     const double tokens = (double)anchor->global_batch * (double)job->sequence;
     const struct nw_flops flops =
         nw_transformer_flops(&job->net, tokens, (double)job->sequence, true);
@@ -166,12 +162,10 @@ static double of_peak(const struct nw_model *model, const struct nw_job *job,
     return peak > 0 ? all / (anchor->step_ns * 1e-9 * peak * anchor->rank_count) : NAN;
 }
 
-static nw_rc check_physics(const struct nw_model *model, const struct nw_anchor *anchor,
+static nw_rc check_physics(const struct nw_gpu *gpu, double peak, const struct nw_anchor *anchor,
                            const struct nw_job *job)
 {
     char step[32], tflops[32], times[32];
-    const double peak =
-        model->platform.gpu != NULL ? nw_gpu_peak(model->platform.gpu, job->precision) : 0;
 
     if (!(anchor->of_peak > 1))
         return NW_OK;
@@ -180,17 +174,17 @@ static nw_rc check_physics(const struct nw_model *model, const struct nw_anchor 
         "a step of %s on %d GPUs would be %s times the peak of %s (%s TFLOP/s in %s); check "
         "--measured-…, --on, the batch of %llu sequences, --seq, --precision and --gpu",
         nw_format_ns(step, anchor->step_ns), anchor->rank_count,
-        nw_format_sig(times, anchor->of_peak, 3), model->platform.gpu->name,
-        nw_format_sig(tflops, peak / 1e12, 3), job->precision->name,
-        (unsigned long long)anchor->global_batch);
+        nw_format_sig(times, anchor->of_peak, 3), gpu->name, nw_format_sig(tflops, peak / 1e12, 3),
+        job->precision->name, (unsigned long long)anchor->global_batch);
 }
 
-static void set_batch(const struct nw_model *model, const struct nw_layout *layout,
+/* As asked for; what the log states where the user leaves it open. */
+static void set_batch(const struct nw_model_request *request, const struct nw_layout *layout,
                       const struct nw_training_log *log, struct nw_job *job)
 {
-    if (model->grad_accum > 0)
-        job->global_batch = model->grad_accum * job->micro_batch * (uint64_t)nw_layout_dp(layout);
-    else if (log->stated[NW_LOG_GLOBAL_BATCH] > 0)
+    if (request->grad_accum > 0)
+        job->global_batch = nw_grad_accum_batch(request->grad_accum, job, layout);
+    else if (request->global_batch == 0 && log->stated[NW_LOG_GLOBAL_BATCH] > 0)
         job->global_batch = log->stated[NW_LOG_GLOBAL_BATCH];
 }
 
@@ -205,6 +199,7 @@ static nw_rc check_log(const struct nw_training_log *log, const struct nw_job *j
     } rows[] = {
         {NW_LOG_SEQUENCE, "--seq", job->sequence},
         {NW_LOG_MICRO_BATCH, "--micro-batch", job->micro_batch},
+        {NW_LOG_GLOBAL_BATCH, "a global batch of", job->global_batch},
         {NW_LOG_TP, "--tp", (uint64_t)nw_layout_tp(layout)},
         {NW_LOG_PP, "--pp", (uint64_t)nw_layout_pp(layout)},
         {NW_LOG_CP, "--cp", (uint64_t)nw_layout_cp(layout)},
@@ -232,12 +227,14 @@ static nw_rc calibrate(struct nw_model *model, const struct nw_job *job,
                       .layout = *layout,
                       .scenario = &model->scenario};
     const double before = model->platform.step_time_factor;
+    const struct nw_gpu *gpu = model->platform.gpu;
+    const double peak = gpu != NULL ? nw_gpu_peak(gpu, job->precision) : 0;
     char measured[32], predicted[32], times[32];
     struct nw_step step;
 
     NW_TRY(nw_layout_check(layout, job));
-    anchor->of_peak = of_peak(model, job, anchor);
-    NW_TRY(check_physics(model, anchor, job));
+    anchor->of_peak = of_peak(peak, job, anchor);
+    NW_TRY(check_physics(gpu, peak, anchor, job));
     NW_TRY(step_at(&fit, before, &step));
     anchor->predicted_ns = step.step_ns;
     NW_TRY(solve(&fit, anchor->step_ns, &anchor->factor, &anchor->rest));
@@ -286,11 +283,10 @@ nw_rc nw_anchor_take(const struct nw_model_request *request, struct nw_model *mo
 
     layout.rank_count = layout.base_rank_count = anchor.rank_count;
     job = nw_model_job(model, &layout);
-    set_batch(model, &layout, &log, &job);
+    set_batch(request, &layout, &log, &job);
     NW_TRY(check_log(&log, &job, &layout));
     anchor.global_batch = job.global_batch;
-    const struct measured measured = {.model = model,
-                                      .anchor = &anchor,
+    const struct measured measured = {.anchor = &anchor,
                                       .tokens = (double)job.global_batch * (double)job.sequence,
                                       .sequences = (double)job.global_batch};
 

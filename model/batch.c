@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "model/json_parts.h"
+#include "model/platform.h"
 #include "model/request_parts.h"
 
 /* What is kept of files; when it is full it is emptied between two lines. */
@@ -25,11 +26,13 @@ struct set { /* the files of one "results" list */
     struct nw_results view; /* runs borrowed from the files, the list owned */
     struct nw_curves curves;
     int gpus_per_node;
+    double import_error;
 };
 
 struct nw_batch {
     struct nw_model_request base;
-    struct nw_curves base_curves; /* of `results`, with base.gpus_per_node */
+    struct nw_curves base_curves; /* of `results`, with base.gpus_per_node and the next */
+    double import_error;
     const struct nw_results *results;
     nw_batch_reader *reader;
     struct file files[FILES_MAX];
@@ -42,13 +45,17 @@ struct nw_batch {
 
 /* ---- files --------------------------------------------------------------------------------- */
 
+static void free_set(struct set *set)
+{
+    free(set->key);
+    free(set->view.runs);
+    nw_curves_free(&set->curves);
+}
+
 static void forget(struct nw_batch *batch)
 {
-    for (size_t i = 0; i < batch->set_count; i++) {
-        free(batch->sets[i].key);
-        free(batch->sets[i].view.runs);
-        nw_curves_free(&batch->sets[i].curves);
-    }
+    for (size_t i = 0; i < batch->set_count; i++)
+        free_set(&batch->sets[i]);
     for (size_t i = 0; i < batch->file_count; i++) {
         free(batch->files[i].path);
         nw_results_free(&batch->files[i].results);
@@ -67,7 +74,7 @@ static nw_rc find_file(struct nw_batch *batch, const char *path, struct file **f
     if (batch->file_count == FILES_MAX)
         return nw_fail(NW_EUSAGE, "results: more than %d files in one line", FILES_MAX);
     if (batch->reader == NULL)
-        return nw_fail(NW_EUSAGE, "results: no file can be read here");
+        return nw_fail(NW_EUSAGE, "results: no file can be read here; leave the key out");
     struct file file = {.path = strdup(path)};
     nw_rc rc = file.path != NULL ? batch->reader(path, &file.results)
                                  : nw_fail(NW_ENOMEM, "no memory for %.80s", path);
@@ -94,7 +101,7 @@ static nw_rc add_runs(struct set *set, const struct file *file)
         memcpy(runs + set->view.run_count, file->results.runs,
                file->results.run_count * sizeof *runs);
     set->view.run_count = count;
-    return nw_curves_add(&set->curves, &file->results, set->gpus_per_node);
+    return nw_curves_add_with(&set->curves, &file->results, set->gpus_per_node, set->import_error);
 }
 
 static const char *path_at(const json_t *list, size_t index)
@@ -115,13 +122,6 @@ static nw_rc fill_set(struct nw_batch *batch, const json_t *list, struct set *se
     return NW_OK;
 }
 
-static void free_set(struct set *set)
-{
-    free(set->key);
-    free(set->view.runs);
-    nw_curves_free(&set->curves);
-}
-
 static nw_rc check_paths(const json_t *list)
 {
     const size_t count = json_is_array(list) ? json_array_size(list) : 1;
@@ -136,16 +136,18 @@ static nw_rc check_paths(const json_t *list)
 }
 
 static nw_rc find_set(struct nw_batch *batch, const json_t *list, int gpus_per_node,
-                      const struct set **set_out)
+                      double import_error, const struct set **set_out)
 {
     NW_TRY(check_paths(list));
     struct set set = {.key = json_dumps(list, JSON_COMPACT | JSON_ENCODE_ANY),
-                      .gpus_per_node = gpus_per_node};
+                      .gpus_per_node = gpus_per_node,
+                      .import_error = import_error};
 
     if (set.key == NULL)
         return nw_fail(NW_ENOMEM, "no memory for the names of results");
     for (size_t i = 0; i < batch->set_count; i++) {
         if (batch->sets[i].gpus_per_node == gpus_per_node &&
+            batch->sets[i].import_error == import_error &&
             strcmp(batch->sets[i].key, set.key) == 0) {
             free(set.key);
             *set_out = &batch->sets[i];
@@ -250,6 +252,16 @@ static nw_rc unknown_key(const char *key)
                    key);
 }
 
+static nw_rc not_a_text(const json_t *value, const char *key)
+{
+    char *found = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    const nw_rc rc = nw_fail(NW_EUSAGE, "key %s: %.40s is not a text; accepted: a list of texts",
+                             key, found != NULL ? found : "what stands there");
+
+    free(found);
+    return rc;
+}
+
 static nw_rc set_list(const struct nw_option *row, const json_t *value,
                       struct nw_model_request *request)
 {
@@ -259,7 +271,7 @@ static nw_rc set_list(const struct nw_option *row, const json_t *value,
         const char *text = path_at(value, i);
 
         if (text == NULL)
-            return nw_fail(NW_EUSAGE, "key %s: not a text; accepted: a list of texts", row->name);
+            return not_a_text(json_is_array(value) ? json_array_get(value, i) : value, row->name);
         NW_TRY(nw_option_set(row, request, text, row->name));
     }
     return NW_OK;
@@ -327,8 +339,8 @@ static nw_rc add_steps(json_t *answer, const struct nw_model *model, const struc
     json_t *list = NULL;
 
     if (!single) {
-        list = json_array();
-        NW_TRY(nw_json_set_new(answer, "steps", list));
+        NW_TRY(nw_json_add_list(answer, "steps", &list));
+        NW_TRY(nw_steps_json_left_out(steps, answer));
     }
     for (size_t i = 0; i < steps->count; i++) {
         json_t *step;
@@ -370,17 +382,22 @@ static nw_rc answer_line(struct nw_batch *batch, json_t *line, json_t *answer)
     const json_t *paths = json_object_get(line, "results");
     const struct nw_results *results = batch->results;
     const struct nw_curves *curves = NULL;
+    struct nw_assumptions assumptions;
     struct nw_model_request request;
     struct nw_model model;
 
     NW_TRY(read_line(batch, line, &request));
+    NW_TRY(nw_platform_assume(&request, &assumptions));
+    const double import_error = assumptions.value[NW_CONSTANT_IMPORT_ERROR];
+
     if (paths != NULL && !json_is_null(paths)) {
         const struct set *set = NULL;
 
-        NW_TRY(find_set(batch, paths, request.gpus_per_node, &set));
+        NW_TRY(find_set(batch, paths, request.gpus_per_node, import_error, &set));
         results = &set->view;
         curves = &set->curves;
-    } else if (request.gpus_per_node == batch->base.gpus_per_node) {
+    } else if (request.gpus_per_node == batch->base.gpus_per_node &&
+               import_error == batch->import_error) {
         curves = &batch->base_curves;
     }
     NW_TRY(nw_model_open_on(&request, results, curves, &model));
@@ -472,15 +489,19 @@ nw_rc nw_batch_open(const struct nw_model_request *base, const struct nw_results
                     nw_batch_reader *reader, struct nw_batch **batch_out)
 {
     struct nw_batch *batch = calloc(1, sizeof *batch);
-    nw_rc rc = NW_OK;
+    struct nw_assumptions assumptions;
+    nw_rc rc;
 
     if (batch == NULL)
         return nw_fail(NW_ENOMEM, "no memory for the batch");
     batch->base = *base;
     batch->results = results;
     batch->reader = reader;
-    if (results != NULL)
-        rc = nw_curves_add(&batch->base_curves, results, base->gpus_per_node);
+    rc = nw_platform_assume(base, &assumptions);
+    batch->import_error = assumptions.value[NW_CONSTANT_IMPORT_ERROR];
+    if (rc == NW_OK && results != NULL)
+        rc = nw_curves_add_with(&batch->base_curves, results, base->gpus_per_node,
+                                batch->import_error);
     if (rc != NW_OK) {
         nw_batch_close(batch);
         return rc;

@@ -35,7 +35,6 @@ static double add_groups(const struct nw_step *step, struct nw_breakdown *breakd
         {NW_GROUP_TP, "tensor_parallel", "tensor parallel"},
         {NW_GROUP_CP, "context_parallel", "context parallel"},
         {NW_GROUP_EP, "expert_parallel", "expert parallel"},
-        {NW_GROUP_EXPERT, "expert_gradients", "gradients of experts"},
         {NW_GROUP_PP, "pipeline_messages", "pipeline messages"},
         {NW_GROUP_SHARD, "shards", "weights and gradients, shards"},
         {NW_GROUP_DP, "gradients", "gradients"},

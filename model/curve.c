@@ -91,7 +91,7 @@ static nw_rc find_or_add(struct nw_curves *curves, const struct nw_record *recor
     return NW_OK;
 }
 
-static nw_rc add_sample(struct nw_curve *curve, const struct nw_record *record)
+static nw_rc add_sample(struct nw_curve *curve, const struct nw_record *record, double error)
 {
     const struct nw_stats *time = &record->time_ns;
     /* The array doubles: its capacity is the power of two that holds the count. */
@@ -104,7 +104,6 @@ static nw_rc add_sample(struct nw_curve *curve, const struct nw_record *record)
             return nw_fail(NW_ENOMEM, "no memory for a curve");
         curve->samples = samples;
     }
-    const double error = nw_constants[NW_CONSTANT_IMPORT_ERROR].value;
     const bool known = isfinite(time->low) && isfinite(time->high) && time->low > 0 &&
                        time->low <= time->median && time->median <= time->high && time->count >= 2;
 
@@ -228,6 +227,13 @@ static nw_rc finish(struct nw_curve *curve)
 
 nw_rc nw_curves_add(struct nw_curves *curves, const struct nw_results *results, int gpus_per_node)
 {
+    return nw_curves_add_with(curves, results, gpus_per_node,
+                              nw_constants[NW_CONSTANT_IMPORT_ERROR].value);
+}
+
+nw_rc nw_curves_add_with(struct nw_curves *curves, const struct nw_results *results,
+                         int gpus_per_node, double import_error)
+{
     for (size_t r = 0; r < results->run_count; r++) {
         const struct nw_run *run = &results->runs[r];
 
@@ -241,7 +247,7 @@ nw_rc nw_curves_add(struct nw_curves *curves, const struct nw_results *results, 
                 host_count_of(&run->records[i], &run->context, gpus_per_node, &guessed);
 
             NW_TRY(find_or_add(curves, &run->records[i], hosts, &curve));
-            NW_TRY(add_sample(curve, &run->records[i]));
+            NW_TRY(add_sample(curve, &run->records[i], import_error));
             curve->hosts_guessed = curve->hosts_guessed || guessed;
             curve->simulated = curve->simulated || run->records[i].simulated;
         }

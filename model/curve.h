@@ -61,6 +61,9 @@ bool nw_curves_have_lane(const struct nw_curves *curves, const char *lane);
  * ranks or more, not moved in pieces). `gpus_per_node`: for records that do not say how many hosts;
  * 0: such records are taken for one host up to 8 ranks. May be called again for more files. */
 nw_rc nw_curves_add(struct nw_curves *curves, const struct nw_results *results, int gpus_per_node);
+/* The same with another IMPORT_ERROR than the table's: of times without an interval. */
+nw_rc nw_curves_add_with(struct nw_curves *curves, const struct nw_results *results,
+                         int gpus_per_node, double import_error);
 void nw_curves_free(struct nw_curves *curves); /* leaves an empty set */
 /* The lane to use when none is asked for: auto, host, local, else the first measured; NULL: none.
  */
@@ -73,16 +76,16 @@ double nw_curve_time_only(const struct nw_curve *curve, double bytes); /* the sa
 /* How a cost was come by; 0: measured, at that size and rank count. */
 enum {
     NW_COST_SIZE = 1,         /* message size outside the measured ones: alpha-beta */
-    NW_COST_DERIVED = 2,      /* from another collective by ring equivalence */
-    NW_COST_RANKS = 4,        /* rank count not measured: ring scaling inside the node */
-    NW_COST_NODES = 8,        /* node count not measured: ring scaling between nodes */
+    NW_COST_DERIVED = 2,      /* from another collective, by the levels that both cross */
+    NW_COST_RANKS = 4,        /* rank count not measured: by the levels, inside the node */
+    NW_COST_NODES = 8,        /* node count not measured: by the levels, between nodes */
     NW_COST_GIVEN = 16,       /* from a bandwidth that the user gave */
     NW_COST_DATASHEET = 32,   /* from the catalogue's link rate and an assumed share of it */
     NW_COST_NO_INTERVAL = 64, /* the log has no interval: an assumed one */
-    NW_COST_SIMULATED = 128, /* of a step: or its products, memory, host link */
-    NW_COST_HOSTS = 256,  /* the log does not say how many hosts */
-    NW_COST_SHARED = 512, /* several such groups share the NICs: each its part of them */
-    NW_COST_WIRE = 1024,  /* with DATASHEET: from the line rate of the NICs */
+    NW_COST_SIMULATED = 128,  /* of a step: or its products, memory, host link */
+    NW_COST_HOSTS = 256,      /* the log does not say how many hosts */
+    NW_COST_SHARED = 512,     /* several such groups share the NICs: each its part of them */
+    NW_COST_WIRE = 1024,      /* with DATASHEET: from the line rate of the NICs */
 };
 
 struct nw_cost {
@@ -182,7 +185,7 @@ struct nw_line {
 nw_rc nw_fabric_prepare(const struct nw_fabric *fabric, const char *collective,
                         struct nw_group group, const struct nw_scenario *scenario,
                         struct nw_line *line_out);
-/* At the scenario's end of the interval; < 100 ns a call. */
+/* At the scenario's end of the interval; the middle (end 0) is the fast one: < 100 ns a call. */
 double nw_line_time(const struct nw_line *line, double bytes);
 struct nw_cost nw_line_cost(const struct nw_line *line, double bytes);
 

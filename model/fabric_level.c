@@ -3,8 +3,9 @@
  *   ring       n - 1 steps (all_reduce twice), of which k - 1 over the wire; every link and every
  *              node's NICs carry bytes x factor
  *   tree       all_reduce: up and down a chain in the node and a binary tree between nodes
- *              (Sanders et al. 2009, two trees: each node sends 2 bytes per byte, of two nodes 1)
- *   switch     NVLS: links carry (n + 1) / n; between nodes the same tree
+ *              (Sanders et al. 2009, two trees: each node sends 2 bytes per byte)
+ *   switch     NVLS: links carry (n + 1) / n; between nodes the tree, of
+ *              two nodes 1 byte per byte, of three 1.5
  *   pairs      all-to-all, send/recv, gather, scatter: straight from rank to rank
  *
  * Small messages carry flags beside the data (protocol LL): a short hop at less than half the rate.
@@ -13,7 +14,7 @@
  * Simple; 14 us a hop between nodes with Simple, 25 for the switch; LL at half the rate. The hops
  * of LL in use are measured ones; ratios inside a node are NCCL's, those between nodes and LL's
  * rate those of published curves (10 nodes of H100: 10 us a hop; LL 0.41). */
-#include "model/fabric_level.h"
+#include "model/fabric.h"
 
 #include <math.h>
 
@@ -45,16 +46,9 @@ double nw_level_factor(nw_coll_id coll, int rank_count)
     }
 }
 
-static int local_of(struct nw_group group)
-{
-    const int hosts = group.host_count > 1 ? group.host_count : 1;
-
-    return (group.rank_count + hosts - 1) / hosts;
-}
-
 double nw_level_share(const struct nw_levels *levels, struct nw_group group)
 {
-    const double local = local_of(group);
+    const double local = nw_group_local(group);
 
     if (group.sharing > 1)
         return 1.0 / group.sharing;
@@ -165,7 +159,7 @@ static void one_hop(struct nw_legs *legs, const struct shape *at)
 void nw_legs_of(const struct nw_levels *levels, nw_coll_id coll, struct nw_group group,
                 struct nw_legs *legs_out)
 {
-    const int hosts = group.host_count > 1 ? group.host_count : 1, local = local_of(group);
+    const int hosts = nw_group_hosts(group), local = nw_group_local(group);
     const struct shape at = {
         .n = group.rank_count,
         .k = hosts,

@@ -7,16 +7,20 @@
 
 #include "model/model.h"
 #include "topo/ceiling.h"
+#include "topo/facts.h"
 
 /* Share of its links that a GPU fills while the switch adds up, over what a ring fills: NCCL
  * src/graph/tuning.cc, NVLS efficiency by generation. Boards of two GPUs or fewer have no switch.
  */
+#define HOPPER    0.85
+#define BLACKWELL 0.74
 static const struct {
     const char *prefix, *form;
     double share;
 } switches[] = {
-    {"H100", "sxm", 0.85}, {"H200", "sxm", 0.85}, {"H800", "sxm", 0.85}, {"H20", "sxm", 0.85},
-    {"B200", "sxm", 0.74}, {"B300", "sxm", 0.74}, {"GB200", "", 0.74},   {"GB300", "", 0.74},
+    {"H100", "sxm", HOPPER},  {"H200", "sxm", HOPPER},    {"H800", "sxm", HOPPER},
+    {"H20", "sxm", HOPPER},   {"B200", "sxm", BLACKWELL}, {"B300", "sxm", BLACKWELL},
+    {"GB200", "", BLACKWELL}, {"GB300", "", BLACKWELL},
 };
 
 static double switch_share(const struct nw_gpu *gpu)
@@ -76,6 +80,21 @@ nw_rc nw_fabric_take_gpu(struct nw_fabric *fabric, const struct nw_gpu *gpu, con
     return NW_OK;
 }
 
+/* Of a machine that has NVLS: by its GPU's name, else by its generation. */
+static double switch_share_of(const struct nw_topo *topo)
+{
+    const struct nw_topo_node *node = nw_topo_nth(topo, NW_NODE_GPU, 0);
+    const struct nw_gpu *gpu;
+    double share = 0;
+
+    if (nw_gpu_find(node->model, &gpu) == NW_OK)
+        share = switch_share(gpu);
+    if (share > 0)
+        return share;
+    return nw_topo_number(topo, (int)(node - topo->nodes), NW_FACT_CAPABILITY) >= 100 ? BLACKWELL
+                                                                                      : HOPPER;
+}
+
 void nw_fabric_take_topo(struct nw_fabric *fabric, const struct nw_topo *topo)
 {
     struct nw_ceiling_network network;
@@ -94,8 +113,8 @@ void nw_fabric_take_topo(struct nw_fabric *fabric, const struct nw_topo *topo)
     }
     if (nw_ceiling_collective(topo, &network, "all_reduce", "nvls", 1, &in_switch) != NW_OK)
         fabric->switch_bytes_per_s = 0;
-    else if (isfinite(in_switch.bus_bytes_per_s) && !(fabric->switch_bytes_per_s > 0))
-        fabric->switch_bytes_per_s = 0.85 * fabric->link_bytes_per_s;
+    else if (isfinite(in_switch.bus_bytes_per_s)) /* links that are down are missing here too */
+        fabric->switch_bytes_per_s = switch_share_of(topo) * fabric->link_bytes_per_s;
     nw_clear_error(); /* what the machine cannot run is no error */
 }
 

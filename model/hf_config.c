@@ -37,11 +37,6 @@ static bool is_class_of(const struct nw_hf_architecture *architecture, const cha
     return false;
 }
 
-static const char *class_in(const json_t *root)
-{
-    return json_string_value(json_array_get(json_object_get(root, "architectures"), 0));
-}
-
 static const char *accepted_types(char *text, size_t size)
 {
     const char *names[MAX_ARCHITECTURES + 1] = {NULL};
@@ -55,7 +50,7 @@ static const char *accepted_types(char *text, size_t size)
 static nw_rc find_architecture(const json_t *root, const char *what,
                                const struct nw_hf_architecture **architecture_out)
 {
-    const char *type = NULL, *class = class_in(root);
+    const char *type = NULL, *class = nw_hf_class(root);
     char accepted[600];
 
     if (!json_is_object(root))

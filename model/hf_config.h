@@ -19,7 +19,7 @@ struct nw_hf_shape {
     uint64_t extra_positions; /* rows of the position matrix beyond the sequence length */
     uint64_t norms_in_parallel;
     /* flags */
-    bool grouped, single_kv_head, new_decoder, alibi, learned_positions, norm_first;
+    bool grouped, single_kv_head, new_decoder, learned_positions, norm_first;
 };
 
 struct nw_hf_number {
@@ -48,6 +48,8 @@ struct nw_hf_architecture {
 };
 extern const struct nw_hf_architecture nw_hf_architectures[];
 extern const size_t nw_hf_architecture_count;
+
+const char *nw_hf_class(const json_t *root); /* the first of "architectures"; NULL: none */
 
 nw_rc nw_hf_derive_bert(const json_t *root, const char *what, struct nw_hf_shape *shape);
 nw_rc nw_hf_derive_roberta(const json_t *root, const char *what, struct nw_hf_shape *shape);

@@ -4,16 +4,15 @@
 #include "base/json.h"
 #include "model/hf_config.h"
 
-static const char *first_class(const json_t *root)
+const char *nw_hf_class(const json_t *root)
 {
-    const char *text = json_string_value(json_array_get(json_object_get(root, "architectures"), 0));
-
-    return text != NULL ? text : "";
+    return json_string_value(json_array_get(json_object_get(root, "architectures"), 0));
 }
 
 /* What stands behind the last layer follows from the class (modeling_bert.py): BertModel has a
  * pooler, BertForMaskedLM the language-model head, BertForPreTraining both and the next sentence.
- * A classifier has two outputs where the config names no labels. */
+ * A classifier has two outputs where the config names no labels. Without a class the parameters are
+ * BertModel's, the time and memory those of pre-training. */
 nw_rc nw_hf_derive_bert(const json_t *root, const char *what, struct nw_hf_shape *shape)
 {
     static const struct head {
@@ -23,13 +22,15 @@ nw_rc nw_hf_derive_bert(const json_t *root, const char *what, struct nw_hf_shape
     } heads[] = {
         {"ForPreTraining", true, true, 2},
         {"ForMaskedLM", false, true, 0},
+        {"ForCausalLM", false, true, 0},
+        {"LMHead", false, true, 0},
         {"ForSequenceClassification", true, false, 2},
         {"ForNextSentencePrediction", true, false, 2},
         {"ForTokenClassification", false, false, 2},
         {"ForQuestionAnswering", false, false, 2},
         {"ForMultipleChoice", true, false, 1},
     };
-    const char *name = first_class(root);
+    const char *class = nw_hf_class(root), *name = class != NULL ? class : "";
     /* DistilBERT has no segments and no pooler. */
     const bool segments = shape->net.token_types > 0;
 
@@ -48,6 +49,7 @@ nw_rc nw_hf_derive_bert(const json_t *root, const char *what, struct nw_hf_shape
             classifies && json_is_object(labels) ? json_object_size(labels) : heads[i].classes;
     }
     shape->net.tied |= !shape->net.mlm_head; /* no output layer at all */
+    shape->net.no_vocabulary_head = class != NULL && !shape->net.mlm_head;
     return NW_OK;
 }
 
@@ -80,14 +82,13 @@ nw_rc nw_hf_derive_mpt(const json_t *root, const char *what, struct nw_hf_shape 
 {
     const json_t *attention = json_object_get(root, "attn_config");
     struct nw_transformer *net = &shape->net;
-    bool alibi = false;
     const char *type = NULL;
 
     if (attention != NULL && !json_is_null(attention)) {
         if (!json_is_object(attention))
             return nw_fail(NW_EUSAGE, "%s: key \"attn_config\" is no object; expected an object",
                            what);
-        NW_TRY(nw_json_get_bool(attention, what, "alibi", false, &alibi));
+        NW_TRY(nw_json_get_bool(attention, what, "alibi", false, &net->alibi));
         NW_TRY(nw_json_get_u64(attention, what, "kv_n_heads", false, &net->kv_heads));
         NW_TRY(nw_json_get_text(attention, what, "attn_type", false, &type));
         if (type != NULL && strcmp(type, "multiquery_attention") == 0)
@@ -95,7 +96,7 @@ nw_rc nw_hf_derive_mpt(const json_t *root, const char *what, struct nw_hf_shape 
     }
     if (net->max_positions == 0)
         net->max_positions = 2048;
-    net->positions = shape->learned_positions && !alibi ? net->max_positions : 0;
+    net->positions = shape->learned_positions && !net->alibi ? net->max_positions : 0;
     if (shape->expansion > 1024)
         return nw_fail(NW_EUSAGE, "%s: expansion_ratio is %llu; accepted: 1 to 1024", what,
                        (unsigned long long)shape->expansion);

@@ -262,7 +262,8 @@ const struct nw_hf_architecture nw_hf_architectures[] = {
                     EITHER("n_head", "num_attention_heads", heads), NUMBER("vocab_size", vocab),
                     MAYBE("seq_length", max_positions)},
         .flags = {TIED},
-        .fixed.net = {.tied = true, .embedding_norm = true, .max_positions = 2048, BIASES},
+        .fixed.net =
+            {.tied = true, .embedding_norm = true, .max_positions = 2048, .alibi = true, BIASES},
         .ffn_of_hidden = 4,
     },
     {
@@ -289,7 +290,7 @@ const struct nw_hf_architecture nw_hf_architectures[] = {
                     ASIDE("num_kv_heads", group_heads),
                     ASIDE("num_ln_in_parallel_attn", norms_in_parallel)},
         .flags = {TIED, FLAGS("bias", 3, QKV, OUT, MLP), FLAG("parallel_attn", parallel),
-                  SIGN("multi_query", single_kv_head),
+                  SIGN("multi_query", single_kv_head), FLAG("alibi", alibi),
                   SIGN("new_decoder_architecture", new_decoder)},
         .fixed = {.net = {.tied = true, .parallel = true, .norm_bias = true, .max_positions = 2048},
                   .single_kv_head = true},

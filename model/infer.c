@@ -8,25 +8,16 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "model/compute.h"
 
 /* Share of a card that a server gives to weights and cache (vLLM gpu_memory_utilization). */
 #define MEMORY_SHARE 0.9
 /* Kernels of one layer of a served model, started from a CUDA graph: norms, rotary, four products,
- * attention, activation, all-reduces. The gap between two kernels of a graph is judgement, to be
- * replaced by a measurement. */
+ * attention, activation, all-reduces. Judgement, to be replaced by a measurement. */
 #define KERNELS_PER_LAYER 10.0
-#define KERNEL_GAP_NS     1500.0
-/* Between a request and its first token a server does more than the model: it schedules, samples,
- * answers. Judgement: TensorRT-LLM and LMDeploy need 2 to 6 ms more for short prompts than weights
- * and products explain (tests/truth/published/serving.csv). */
-#define REQUEST_NS 3e6
 /* Rows of a product that fill its tiles: kernels for decoding choose tiles to fit few rows, and the
  * roofline's other side, the reading of the weights, is counted by itself. */
-#define FULL_TILES 4096
-/* Of 58 published measurements (tests/truth/serving.py) nine in ten lie between these: servers lose
- * time where a roofline has none. Nothing here is anchored by a measurement of the user's. */
-#define SLOWER        1.5
-#define FASTER        1.1
+#define FULL_TILES    4096
 #define MAX_SEQUENCES 65536.0
 
 const struct nw_weight_format nw_weight_formats[] = {
@@ -51,23 +42,24 @@ struct need {
     double lookup;         /* embedding rows that no product reads */
     double head;           /* output matrix */
     double other;          /* every other weight */
+    double active;         /* of experts and other, those of one token */
     double cache_elements; /* per token */
 };
 
 static struct need need_of(const struct nw_transformer *net)
 {
-    const double layers = (double)net->layers, hidden = (double)net->hidden;
-    const double expert_layers = net->experts > 0 ? layers - (double)net->dense_layers : 0;
-    const double matrix = hidden * (double)net->vocab;
+    const double layers = (double)net->layers;
+    const double matrix = (double)net->hidden * (double)net->vocab;
     struct need need = {
-        .experts = expert_layers * (double)net->experts * (net->gated ? 3 : 2) * hidden *
-                   (double)net->expert_ffn,
+        .experts = (double)nw_transformer_layer_parts(net, NW_LAYER_EXPERTS).experts *
+                   (double)nw_transformer_layer_count(net, NW_LAYER_EXPERTS),
         .lookup = net->tied ? 0 : matrix,
         .head = matrix,
     };
 
     need.other =
         (double)nw_transformer_parameter_count(net) - need.experts - need.lookup - need.head;
+    need.active = (double)nw_transformer_active_count(net) - need.lookup - need.head;
     /* DeepSeek-V2 keeps the compressed vector and the rotary part of the key (2024, section 2.1).
      */
     need.cache_elements =
@@ -79,17 +71,9 @@ static struct need need_of(const struct nw_transformer *net)
 /* Expected share of the experts that a step of so many tokens wakes, routed evenly. */
 static double awake(const struct nw_transformer *net, double tokens)
 {
-    const double share = (double)net->experts_per_token / (double)net->experts;
-
-    return net->experts > 0 ? 1 - pow(1 - share, tokens) : 0;
-}
-
-static double active_weights(const struct nw_transformer *net, const struct need *need)
-{
-    const double share =
-        net->experts > 0 ? (double)net->experts_per_token / (double)net->experts : 0;
-
-    return need->other + need->experts * share;
+    if (net->experts == 0)
+        return 0;
+    return 1 - pow(1 - (double)net->experts_per_token / (double)net->experts, tokens);
 }
 
 /* ---- one split ----------------------------------------------------------------------------- */
@@ -101,7 +85,7 @@ struct split {
     struct need need;
     double cache_split; /* GPUs of a stage that share a sequence's cache */
     double hbm, peak;   /* bytes and FLOP per second */
-    unsigned how;
+    unsigned all_reduce_how, stage_how;
 };
 
 static double product_rate(const struct split *split, double tokens)
@@ -127,32 +111,68 @@ static double elementwise_ns(const struct split *split, double tokens, double sa
     return (tokens * (double)net->layers * layer + sampled * logits) / split->hbm * 1e9;
 }
 
+static nw_rc message(const struct split *split, const char *collective, double bytes,
+                     struct nw_group group, unsigned *how, double *ns_out)
+{
+    const struct nw_server *server = split->server;
+    struct nw_cost cost = {0};
+    const nw_rc rc =
+        nw_fabric_cost(&server->platform.fabric, collective, bytes, group, NULL, &cost);
+
+    if (rc == NW_ENODEV && group.host_count > 1)
+        return nw_fail(NW_ENODEV,
+                       "%s: TP%d PP%d reaches over nodes of %d GPUs, and how fast the network "
+                       "between these is is not known; give --nic-gbps, or --results of two nodes "
+                       "or more",
+                       server->name, split->tp, split->pp, server->gpus_per_node);
+    if (rc == NW_ENODEV)
+        return nw_fail(NW_ENODEV,
+                       "%s: what its GPUs meet over is not known; give --results with all-reduces "
+                       "of them",
+                       server->name);
+    NW_TRY(rc);
+    *how |= cost.how;
+    *ns_out = cost.time_ns;
+    return NW_OK;
+}
+
+/* From stage to stage. A node holds as many whole stages as it can; every rank of a stage sends its
+ * part at the same time. */
+static nw_rc stage_hops(struct split *split, double bytes, double *ns)
+{
+    const int node_stages = (int)fmax(split->server->gpus_per_node / split->tp, 1);
+    const int nodes = (split->pp + node_stages - 1) / node_stages;
+    const int hops[] = {split->pp - nodes, nodes - 1}; /* inside nodes, between them */
+
+    for (int between = 0; between < 2; between++) {
+        const struct nw_group group = {
+            .rank_count = 2, .host_count = 1 + between, .sharing = split->tp};
+        double hop_ns;
+
+        if (hops[between] == 0)
+            continue;
+        NW_TRY(message(split, "sendrecv", bytes / split->tp, group, &split->stage_how, &hop_ns));
+        *ns += hops[between] * hop_ns;
+    }
+    return NW_OK;
+}
+
 /* Two all-reduces a layer of what a step's tokens carry (Shoeybi et al. 2019, section 3), and what
  * passes from stage to stage. */
 static nw_rc communication(struct split *split, double tokens, double *ns_out)
 {
     const struct nw_transformer *net = &split->serving->net;
-    const struct nw_fabric *fabric = &split->server->platform.fabric;
     const double bytes = tokens * (double)net->hidden * 2;
-    const struct nw_group stages = {.rank_count = 2,
-                                    .host_count =
-                                        split->tp * 2 > split->server->gpus_per_node ? 2 : 1,
-                                    .sharing = split->tp};
-    struct nw_cost cost = {0};
+    const struct nw_group all = {.rank_count = split->tp, .host_count = 1};
+    double one_ns, ns = 0;
 
-    *ns_out = 0;
     if (split->tp > 1) {
-        NW_TRY(nw_fabric_cost(fabric, "all_reduce", bytes,
-                              (struct nw_group){.rank_count = split->tp, .host_count = 1}, NULL,
-                              &cost));
-        *ns_out += 2 * (double)net->layers * cost.time_ns;
-        split->how |= cost.how;
+        NW_TRY(message(split, "all_reduce", bytes, all, &split->all_reduce_how, &one_ns));
+        ns += 2 * (double)net->layers * one_ns;
     }
-    if (split->pp > 1) {
-        NW_TRY(nw_fabric_cost(fabric, "sendrecv", bytes / split->tp, stages, NULL, &cost));
-        *ns_out += (split->pp - 1) * cost.time_ns;
-        split->how |= cost.how;
-    }
+    if (split->pp > 1)
+        NW_TRY(stage_hops(split, bytes, &ns));
+    *ns_out = ns;
     return NW_OK;
 }
 
@@ -168,14 +188,14 @@ static nw_rc decode(struct split *split, double sequences, struct nw_token_time 
         split->need.other + split->need.head + split->need.experts * awake(net, group);
     const double context = (double)serving->prompt_tokens + (double)serving->output_tokens / 2;
     const double attended = (double)(net->heads * net->head_size) * (double)net->layers;
-    const double flops = 2 * group * (active_weights(net, &split->need) + split->need.head) +
-                         4 * group * context * attended;
+    const double flops =
+        2 * group * (split->need.active + split->need.head) + 4 * group * context * attended;
     struct nw_token_time time = {
         .weights_ns = read * serving->format->bytes / split->tp / split->hbm * 1e9,
         .cache_ns = group * context * split->need.cache_elements * serving->kv_bytes /
                     split->cache_split / split->hbm * 1e9,
         .compute_ns = flops / split->tp / product_rate(split, FULL_TILES) * 1e9,
-        .launch_ns = (double)net->layers * KERNELS_PER_LAYER * KERNEL_GAP_NS,
+        .launch_ns = (double)net->layers * KERNELS_PER_LAYER * NW_KERNEL_GAP_NS,
     };
 
     NW_TRY(communication(split, group, &time.communication_ns));
@@ -194,8 +214,8 @@ static nw_rc prefill(struct split *split, double count, double *ns_out)
     const struct nw_transformer *net = &serving->net;
     const double prompt = (double)serving->prompt_tokens, tokens = count * prompt;
     const double attended = (double)(net->heads * net->head_size) * (double)net->layers;
-    const double flops = 2 * tokens * active_weights(net, &split->need) +
-                         2 * tokens * prompt * attended + 2 * count * split->need.head;
+    const double flops = 2 * tokens * split->need.active + 2 * tokens * prompt * attended +
+                         2 * count * split->need.head;
     const double read =
         (split->need.other + split->need.head + split->need.experts * awake(net, tokens)) *
         serving->format->bytes;
@@ -204,7 +224,7 @@ static nw_rc prefill(struct split *split, double count, double *ns_out)
     NW_TRY(communication(split, tokens, &wire));
     *ns_out = fmax(flops / product_rate(split, tokens), read / split->hbm) / split->tp * 1e9 +
               elementwise_ns(split, tokens, count) + wire +
-              (double)net->layers * KERNELS_PER_LAYER * KERNEL_GAP_NS;
+              (double)net->layers * KERNELS_PER_LAYER * NW_KERNEL_GAP_NS;
     return NW_OK;
 }
 
@@ -238,38 +258,49 @@ static nw_rc between_tokens(struct split *split, double sequences, struct nw_tok
     return NW_OK;
 }
 
-/* The most sequences of a replica within the limit: tokens come slower the more there are. */
+/* The most sequences of a replica within the limit: tokens come slower the more there are. Whole
+ * numbers, since `high` is one too many. */
+static nw_rc within_limit(struct split *split, double high, struct nw_infer *infer,
+                          double *most_out, double *ns_out)
+{
+    double low = 1;
+
+    for (high = ceil(high); high - low > 1;) {
+        const double middle = floor((low + high) / 2);
+
+        NW_TRY(between_tokens(split, middle, &infer->loaded, ns_out));
+        *(*ns_out > split->serving->max_token_ns ? &high : &low) = middle;
+    }
+    *most_out = low;
+    return between_tokens(split, low, &infer->loaded, ns_out);
+}
+
 static nw_rc fill_load(struct split *split, double by_memory, struct nw_infer *infer)
 {
-    const double limit = split->serving->max_token_ns;
-    const double wanted = split->serving->sequences / infer->replica_count;
-    double low = 1, high = fmin(by_memory, MAX_SEQUENCES), ns;
+    const struct nw_serving *serving = split->serving;
+    const double copies = infer->replica_count, asked = serving->sequences;
+    double busy = copies; /* fewer sequences than copies leave some of these idle */
+    double each = fmin(by_memory, MAX_SEQUENCES), ns;
 
     infer->bound = NW_INFER_BY_MEMORY;
-    if (wanted > 0 && wanted <= high) {
+    if (asked > 0 && asked / copies <= each) {
         infer->bound = NW_INFER_BY_WISH;
-        high = fmax(wanted, 1);
+        busy = fmin(copies, fmax(asked, 1));
+        each = fmax(asked / busy, 1);
     }
-    NW_TRY(between_tokens(split, high, &infer->loaded, &ns));
-    if (isfinite(limit) && ns > limit) {
+    NW_TRY(between_tokens(split, each, &infer->loaded, &ns));
+    if (isfinite(serving->max_token_ns) && ns > serving->max_token_ns) {
         infer->bound = NW_INFER_BY_LATENCY;
-        while (high - low > 1) {
-            const double middle = floor((low + high) / 2);
-
-            NW_TRY(between_tokens(split, middle, &infer->loaded, &ns));
-            *(ns > limit ? &high : &low) = middle;
-        }
-        NW_TRY(between_tokens(split, low, &infer->loaded, &ns));
-        high = low;
+        NW_TRY(within_limit(split, each, infer, &each, &ns));
     }
     infer->token_ns = ns;
-    infer->sequences = high * infer->replica_count;
+    infer->sequences = infer->bound == NW_INFER_BY_WISH ? asked : each * busy;
     infer->fast_enough =
-        (!isfinite(limit) || ns <= limit) && (!isfinite(split->serving->max_first_ns) ||
-                                              infer->first_ns <= split->serving->max_first_ns);
+        (!isfinite(serving->max_token_ns) || ns <= serving->max_token_ns) &&
+        (!isfinite(serving->max_first_ns) || infer->first_ns <= serving->max_first_ns);
     infer->tokens_per_s = infer->sequences / ns * 1e9;
-    infer->tokens_per_s_low = infer->tokens_per_s / SLOWER;
-    infer->tokens_per_s_high = infer->tokens_per_s * FASTER;
+    infer->tokens_per_s_low = infer->tokens_per_s / NW_INFER_SLOWER;
+    infer->tokens_per_s_high = infer->tokens_per_s * NW_INFER_FASTER;
     return NW_OK;
 }
 
@@ -285,7 +316,8 @@ static void fill_memory(const struct split *split, struct nw_infer *infer)
     infer->weights_bytes = weights * serving->format->bytes / (split->tp * split->pp);
     infer->cache_bytes_per_token =
         need->cache_elements * serving->kv_bytes / (split->cache_split * split->pp);
-    infer->needed_bytes = infer->weights_bytes + infer->cache_bytes_per_token * tokens + runtime;
+    infer->needed_bytes =
+        (infer->weights_bytes + infer->cache_bytes_per_token * tokens + runtime) / MEMORY_SHARE;
     infer->sequences_by_memory =
         floor(fmax(room - infer->weights_bytes, 0) / (infer->cache_bytes_per_token * tokens)) *
         infer->replica_count;
@@ -341,13 +373,14 @@ nw_rc nw_infer(const struct nw_serving *serving, const struct nw_server *server,
     fill_memory(&split, &infer);
     if (infer.fits) {
         NW_TRY(prefill(&split, 1, &infer.first_ns));
-        infer.first_ns += REQUEST_NS;
+        infer.first_ns += NW_REQUEST_NS;
         NW_TRY(decode(&split, 1, &infer.single));
         NW_TRY(fill_load(&split, infer.sequences_by_memory / infer.replica_count, &infer));
         infer.cost_per_million_tokens =
             server->price_per_gpu_hour * server->gpu_count / (infer.tokens_per_s * 3600) * 1e6;
     }
-    infer.how = split.how;
+    infer.all_reduce_how = split.all_reduce_how;
+    infer.stage_how = split.stage_how;
     *infer_out = infer;
     return NW_OK;
 }
@@ -367,31 +400,52 @@ static bool is_better(const struct nw_infer *a, const struct nw_infer *b)
     return a->fast_enough ? a->tokens_per_s > b->tokens_per_s : a->token_ns < b->token_ns;
 }
 
+static bool is_asked(const struct nw_serving *serving, const struct nw_server *server, int tp,
+                     int pp)
+{
+    return server->gpu_count % (tp * pp) == 0 && (serving->tp == 0 || tp == serving->tp) &&
+           (serving->pp == 0 || pp == serving->pp);
+}
+
+struct passed_over { /* the first split of a kind of failure; tp 0: none */
+    int tp, pp;
+};
+
 nw_rc nw_infer_best(const struct nw_serving *serving, const struct nw_server *server,
                     struct nw_infer *infer_out)
 {
-    bool any = false;
+    struct passed_over refused = {0}, unknown = {0};
+    struct nw_infer infer, best = {0}; /* best.tp 0: none */
 
     for (int tp = 1; tp <= server->gpu_count && tp <= server->gpus_per_node; tp++) {
         for (int pp = 1; tp * pp <= server->gpu_count; pp++) {
-            struct nw_infer infer;
-
-            if (server->gpu_count % (tp * pp) != 0 || (serving->tp > 0 && tp != serving->tp) ||
-                (serving->pp > 0 && pp != serving->pp))
+            if (!is_asked(serving, server, tp, pp))
                 continue;
             const nw_rc rc = nw_infer(serving, server, tp, pp, &infer);
 
-            if (rc == NW_EUSAGE && tp * pp > 1 && serving->tp == 0 && serving->pp == 0)
-                continue; /* cannot be dealt so; one GPU says what is wrong with the rest */
+            if (rc == NW_EUSAGE || rc == NW_ENODEV) {
+                struct passed_over *passed = rc == NW_EUSAGE ? &refused : &unknown;
+
+                if (passed->tp == 0)
+                    *passed = (struct passed_over){.tp = tp, .pp = pp};
+                continue;
+            }
             NW_TRY(rc);
-            if (!any || is_better(&infer, infer_out))
-                *infer_out = infer;
-            any = true;
+            if (best.tp == 0 || is_better(&infer, &best))
+                best = infer;
         }
     }
-    return any ? NW_OK
-               : nw_fail(NW_EUSAGE,
-                         "%s: no such split of its GPUs is possible; accepted: --tp and --pp "
-                         "whose product divides them",
-                         server->name);
+    /* once more, for the words */
+    if (unknown.tp > 0 && !best.fits)
+        return nw_infer(serving, server, unknown.tp, unknown.pp, &infer);
+    if (best.tp == 0 && refused.tp > 0)
+        return nw_infer(serving, server, refused.tp, refused.pp, &infer);
+    if (best.tp == 0)
+        return nw_fail(NW_EUSAGE,
+                       "%s: no such split of its GPUs is possible; accepted: --tp and --pp "
+                       "whose product divides them",
+                       server->name);
+    nw_clear_error();
+    *infer_out = best;
+    return NW_OK;
 }

@@ -38,6 +38,10 @@ static nw_rc set_speed(json_t *object, const struct nw_infer *infer)
                             infer->bound == NW_INFER_BY_LATENCY ? "latency"
                             : infer->bound == NW_INFER_BY_WISH  ? "asked"
                                                                 : "memory"));
+    if (infer->tp > 1)
+        NW_TRY(nw_json_set_how(object, "all_reduces_from", infer->all_reduce_how));
+    if (infer->pp > 1)
+        NW_TRY(nw_json_set_how(object, "stages_from", infer->stage_how));
     NW_TRY(set_token(object, "alone", &infer->single));
     return set_token(object, "loaded", &infer->loaded);
 }
@@ -60,6 +64,8 @@ static nw_rc fill(json_t *object, const struct nw_server *server, const struct n
     NW_TRY(nw_json_set_bool(object, "fits", infer->fits));
     NW_TRY(nw_json_set_bool(object, "within_limits", infer->fits && infer->fast_enough));
     NW_TRY(nw_json_set_bool(object, "measured", server->measured));
+    NW_TRY(nw_json_set_bool(object, "simulated", server->simulated));
+    NW_TRY(nw_json_set_bool(object, "memory_recalled", server->sliced));
     NW_TRY(nw_json_set_pairs(object, pairs, sizeof pairs / sizeof pairs[0]));
     return set_speed(object, infer);
 }

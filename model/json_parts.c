@@ -37,6 +37,12 @@ nw_rc nw_json_append_object(json_t *list, json_t **object_out)
     return NW_OK;
 }
 
+nw_rc nw_steps_json_left_out(const struct nw_steps *steps, json_t *object)
+{
+    NW_TRY(nw_json_set_u64(object, "node_counts_without_measurement", steps->unpredicted));
+    return nw_json_set_u64(object, "node_counts_without_even_batch", steps->undealt);
+}
+
 nw_rc nw_model_json_assumed(const struct nw_model *model, nw_assumed assumed, json_t *root)
 {
     json_t *list;

@@ -38,7 +38,7 @@ struct nw_measured {
     /* link and NICs of a machine that was read, for what was not measured */
     bool links_by_topology, nics_by_topology;
     bool topology_simulated; /* some of it is a double's */
-    int topology_gpu_count; /* 0: none was read */
+    int topology_gpu_count;  /* 0: none was read */
     char topology_host[64];
 };
 

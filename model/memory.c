@@ -6,6 +6,14 @@
 #include "model/memory_parts.h"
 #include "model/model.h"
 
+/* All weights of the stage, as they come over the wire: a quantised base in its own type. */
+static double gathered_bytes(const struct nw_memory_task *task,
+                             const struct nw_stage_parameters *own)
+{
+    return (own->quantised + own->experts) * nw_memory_base_bytes(task) +
+           (own->layers - own->quantised + own->ends) * task->job->precision->element_bytes;
+}
+
 /* fsdp: the units at work and prefetched, the unreduced gradient of one, and the root's unit
  * (embedding, output layer), which stays gathered; everything where weights are kept between
  * forward and backward. DeepSpeed zero3: gathered weights up to stage3_max_live_parameters, at
@@ -14,18 +22,21 @@ static double gathered(const struct nw_memory_task *task, const struct nw_stage_
 {
     const struct nw_profile *profile = task->profile;
     const double e = task->job->precision->element_bytes;
-    const double unit = nw_larger(own->layer_unit, own->ends);
     const double all = own->layers + own->experts + own->ends;
+    const double all_bytes = gathered_bytes(task, own);
+    const double unit_bytes = own->unit_quantised * nw_memory_base_bytes(task) +
+                              (own->layer_unit - own->unit_quantised) * e;
     const double reduce = nw_job_reduce_bytes(task->job);
     const bool trains = nw_memory_trains_all(task);
 
     if (profile->live_elements > 0)
-        return e * nw_larger(nw_smaller(profile->live_elements, all), unit) +
+        return nw_larger(nw_smaller(profile->live_elements, all) / all * all_bytes,
+                         nw_larger(unit_bytes, own->ends * e)) +
                (trains ? reduce * nw_smaller(profile->reduce_bucket_elements, all) : 0);
     return (nw_memory_keeps_gathered(task)
-                ? all * e
+                ? all_bytes
                 : (task->policy->gathered_units > 1 ? task->policy->gathered_units : 1) *
-                          own->layer_unit * e +
+                          unit_bytes +
                       own->ends * e) +
            (trains ? own->layer_unit * (e + reduce) + own->ends * e : 0);
 }
@@ -43,7 +54,7 @@ double nw_memory_buffers(const struct nw_memory_task *task, const struct nw_stag
     if (cut)
         bytes += gathered(task, own);
     if (cut && strategy->quantised) /* ZeRO++ hpZ (Wang et al. 2023, section 3.2) */
-        bytes += e * all / nw_layout_shard_count(task->layout);
+        bytes += gathered_bytes(task, own) / nw_layout_shard_count(task->layout);
     if (!cut && strategy != NULL && !alone && trains && strategy->optimizer_sharded &&
         task->policy->bucket_copies)
         bytes += nw_smaller(profile->reduce_bucket_elements, all) * task->job->gradient_bytes +
@@ -68,7 +79,7 @@ static double frozen_gathered(const struct nw_memory_task *task,
     if (!task->policy->frozen_stay || nw_memory_trains_all(task) || !nw_memory_weights_cut(task) ||
         nw_layout_shard_count(task->layout) < 2)
         return 0;
-    return (own->layers + own->experts + own->ends) * task->job->precision->element_bytes;
+    return gathered_bytes(task, own);
 }
 
 /* NCCL's receive buffers of one channel: 4 MiB (NCCL_BUFFSIZE) and those of LL and LL128; a ring's
@@ -238,7 +249,7 @@ void nw_memory_of(const struct nw_job *job, const struct nw_layout *layout, uint
         assumptions = &table;
     }
     for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
-        if (stages[i] >= task.pp)
+        if (stages[i] >= task.pp || (i > 0 && stages[i] <= stages[i - 1]))
             continue;
         const struct nw_memory stage = stage_memory(&task, stages[i], assumptions);
 

@@ -55,6 +55,15 @@ static struct widths widths_of(const struct nw_transformer *net)
     return (struct widths){a * d, (double)net->kv_heads * d, (double)net->kv_heads * d, a * d};
 }
 
+/* Softmax output, and with dropout its mask and output: 5as² per sequence in 16 bit. */
+static double scores(const struct nw_memory_task *task)
+{
+    const struct nw_job *job = task->job;
+    const double e = job->precision->element_bytes;
+
+    return (double)job->net.heads * (double)job->sequence * (task->policy->dropout ? 2 * e + 1 : e);
+}
+
 /* Query, key and value after the rotation, the output; Korthikanti et al. 2022, section 4.1. */
 static void attention(const struct nw_memory_task *task, struct kept *kept)
 {
@@ -77,9 +86,8 @@ static void attention(const struct nw_memory_task *task, struct kept *kept)
     if (policy->joined_qkv && job->net.positions == 0 && job->net.kv_rank == 0)
         kept->cut += e * (w.query + w.key);
     kept->cut += e * w.out;
-    if (!job->flash) /* softmax output, dropout mask and output: 5as² per sequence in 16 bit */
-        kept->cut += (double)job->net.heads * (double)job->sequence *
-                     (task->policy->dropout ? 2 * e + 1 : e);
+    if (!job->flash)
+        kept->cut += scores(task);
 }
 
 static double mlp_width(const struct nw_memory_task *task, double ffn)
@@ -119,15 +127,21 @@ static void mlp(const struct nw_memory_task *task, int kind, struct kept *kept)
         kept->residual += 2 * h; /* the masks of both residual dropouts, a byte each */
 }
 
+/* Of all MLPs that a token passes together. */
+static double mlp_columns(const struct nw_transformer *net, int kind)
+{
+    return kind == NW_LAYER_EXPERTS
+               ? (double)(net->expert_ffn * net->experts_per_token + net->shared_ffn)
+               : (double)net->ffn;
+}
+
 /* torchtitan's selective checkpointing: every other product's output and attention's are kept. In
  * order q, k, v, o, gate, up, down (llama), q, k, v, o, up, down else. */
 static double alternate_products(const struct nw_memory_task *task, int kind)
 {
     const struct nw_transformer *net = &task->job->net;
     const struct widths w = widths_of(net);
-    const double f = kind == NW_LAYER_EXPERTS
-                         ? (double)(net->expert_ffn * net->experts_per_token + net->shared_ffn)
-                         : (double)net->ffn;
+    const double f = mlp_columns(net, kind);
     const double down = net->gated ? (double)net->hidden : 0;
 
     return task->job->precision->element_bytes * (w.query + w.value + f + down + w.out);
@@ -167,8 +181,9 @@ struct nw_saved nw_memory_layer(const struct nw_memory_task *task, int kind)
     saved.whole =
         task->tokens * (kept.residual / task->norm_cut + kept.cut / task->tp +
                         kept.inputs / (task->policy->gathered_inputs ? 1 : task->norm_cut));
-    saved.working = task->tokens * e * (2 * h / task->norm_cut + (double)job->net.ffn / task->tp) +
-                    regathered(task);
+    saved.working =
+        task->tokens * e * (2 * h / task->norm_cut + mlp_columns(&job->net, kind) / task->tp) +
+        regathered(task);
     saved.stored = saved.whole;
     if (job->recompute == NW_RECOMPUTE_FULL) {
         saved.stored = input;
@@ -176,8 +191,7 @@ struct nw_saved nw_memory_layer(const struct nw_memory_task *task, int kind)
         if (task->policy->alternate_products)
             saved.stored = input + task->tokens * alternate_products(task, kind) / task->tp;
         else if (!job->flash) /* Korthikanti et al. 2022, section 5: the attention core again */
-            saved.stored -= task->tokens * (double)job->net.heads * (double)job->sequence *
-                            (task->policy->dropout ? 2 * e + 1 : e) / task->tp;
+            saved.stored -= task->tokens * scores(task) / task->tp;
     }
     if (saved.stored > saved.whole) /* nothing is kept twice */
         saved.stored = saved.whole;
@@ -202,7 +216,8 @@ double nw_memory_logits(const struct nw_memory_task *task)
     const bool full = task->job->precision->element_bytes >= 4;
     const double bytes =
         full ? nw_larger(task->policy->loss_bytes - 2, 8) : task->policy->loss_bytes;
-    const double all = task->tokens * (double)task->job->net.vocab / task->tp * bytes;
+    const double outputs = (double)nw_transformer_outputs(&task->job->net);
+    const double all = task->tokens * outputs / task->tp * bytes;
 
     return (task->job->chunked_loss ? all / LOSS_PIECES : all) + regathered(task);
 }

@@ -56,7 +56,8 @@ struct nw_stage_parameters {
     double experts;
     double ends; /* embedding and output layer, as far as they are here */
     double adapters;
-    double layer_unit; /* the largest layer with its experts */
+    double layer_unit;     /* the largest layer with its experts */
+    double unit_quantised; /* of which matrices */
 };
 struct nw_stage_parameters nw_memory_parameters(const struct nw_memory_task *task,
                                                 const struct nw_stage_share *stage);
@@ -70,6 +71,8 @@ struct nw_states nw_memory_states(const struct nw_memory_task *task,
                                   const struct nw_stage_parameters *parameters);
 double nw_memory_weight_bytes(const struct nw_memory_task *task); /* of one trained weight */
 double nw_memory_gradient_bytes(const struct nw_memory_task *task);
+double nw_memory_base_bytes(const struct nw_memory_task *task);   /* of a weight of the layers'
+                                                                     matrices   as it is gathered */
 bool nw_memory_weights_cut(const struct nw_memory_task *task);    /* at rest */
 bool nw_memory_keeps_gathered(const struct nw_memory_task *task); /* through the micro-batch */
 bool nw_memory_trains_all(const struct nw_memory_task *task);     /* no adapters */

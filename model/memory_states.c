@@ -61,13 +61,17 @@ struct nw_stage_parameters nw_memory_parameters(const struct nw_memory_task *tas
         own.layers += stage->layers[kind] * (matrices + rest);
         own.experts += stage->layers[kind] * experts;
         own.adapters += stage->layers[kind] * task->adapters[kind] / task->tp;
-        own.layer_unit = nw_larger(own.layer_unit, matrices + rest + experts);
+        if (matrices + rest + experts > own.layer_unit) {
+            own.layer_unit = matrices + rest + experts;
+            own.unit_quantised = matrices + experts;
+        }
     }
     if (stage->first)
         own.ends += task->embedding / task->tp;
     if (stage->last) {
         own.ends += task->head / task->tp;
-        if (net->tied && !stage->first) /* the tied matrix has a copy on the last stage */
+        if (nw_transformer_shares_embedding(net) &&
+            !stage->first) /* the tied matrix has a copy on the last stage */
             own.ends += (double)net->vocab * (double)net->hidden / task->tp;
     }
     return own;
@@ -104,6 +108,15 @@ double nw_memory_gradient_bytes(const struct nw_memory_task *task)
     if (weights_are_master(task)) /* autograd: the type of the weights */
         return nw_larger(kept, 4);
     return kept + (task->policy->gradient_beside && kept > e ? e : 0);
+}
+
+double nw_memory_base_bytes(const struct nw_memory_task *task)
+{
+    const struct nw_lora *lora = &task->job->lora;
+
+    return lora->base_bytes > 0 && !nw_memory_trains_all(task)
+               ? lora->base_bytes
+               : task->job->precision->element_bytes;
 }
 
 /* Gradients are summed over micro-batches before they are cut (no_sync). */
@@ -148,7 +161,7 @@ struct nw_states nw_memory_states(const struct nw_memory_task *task,
     const struct nw_strategy *strategy = task->layout->strategy;
     const bool all = nw_memory_trains_all(task), weights_cut = nw_memory_weights_cut(task);
     const double e = job->precision->element_bytes, weight = nw_memory_weight_bytes(task);
-    const double quantised = job->lora.base_bytes > 0 && !all ? job->lora.base_bytes : e;
+    const double quantised = nw_memory_base_bytes(task);
     const double dense = all ? own->layers + own->ends : own->adapters;
     const double experts = all ? own->experts : 0;
     const double master = weights_are_master(task) ? 0 : nw_job_master_bytes(job);

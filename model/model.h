@@ -35,7 +35,7 @@
 
 typedef enum {
     NW_RATE_STATED,    /* measured on a training step by the user */
-    NW_RATE_GEMM,      /* measured matrix products × STEP_OF_GEMM */
+    NW_RATE_GEMM,      /* measured matrix products, of which a step reaches a share */
     NW_RATE_CATALOGUE, /* datasheet × assumed efficiency */
 } nw_rate_source;
 
@@ -46,7 +46,6 @@ struct nw_rate {
     bool simulated;
     bool measured;              /* GEMM: by records of this program (case gemm) */
     double base_low, base_high; /* of base_flops_per_s; NAN: unknown */
-    nw_constant efficiency;     /* CATALOGUE, GEMM: which share was taken */
     double base_flops_per_s;    /* what it was taken of */
 };
 
@@ -67,7 +66,6 @@ struct nw_platform {
     double nvme_bytes_per_s;           /* per GPU; NAN */
     uint64_t host_memory_bytes;        /* of the node; 0 unknown */
     struct nw_fabric fabric;
-    nw_constant link_share; /* of the datasheet's link rate, where fabric.intra_from_datasheet */
 };
 
 /* A constant in use: the platform's, or the table's where nobody filled it (HBM_SHARE is never 0).
@@ -246,6 +244,8 @@ struct nw_job nw_model_job(const struct nw_model *model, const struct nw_layout 
 struct nw_platform nw_model_platform(const struct nw_model *model);
 nw_rc nw_predict_all(const struct nw_model *model, struct nw_steps *steps_out);
 void nw_steps_free(struct nw_steps *steps);
+/* The fastest that fits, or whose card's memory is unknown; NULL: none does. */
+const struct nw_step *nw_steps_fastest(const struct nw_steps *steps);
 /* The step `like` over NVLink against PCIe, over RDMA against TCP, where the curves have both lanes
  * for its ranks. */
 nw_rc nw_predict_lanes(const struct nw_model *model, const struct nw_step *like,

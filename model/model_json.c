@@ -10,7 +10,7 @@
 
 /* ---- where a figure comes from ------------------------------------------------------------- */
 
-static nw_rc set_how(json_t *object, unsigned how)
+nw_rc nw_json_set_how(json_t *object, const char *key, unsigned how)
 {
     static const struct {
         unsigned how;
@@ -25,7 +25,7 @@ static nw_rc set_how(json_t *object, unsigned how)
     };
     json_t *list = json_array();
 
-    NW_TRY(nw_json_set_new(object, "communication_from", list));
+    NW_TRY(nw_json_set_new(object, key, list));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if ((how & rows[i].how) != 0 && json_array_append_new(list, json_string(rows[i].name)) != 0)
             return nw_fail(NW_ENOMEM, "JSON: no memory");
@@ -146,7 +146,7 @@ static nw_rc fill_step(const struct nw_step *step, json_t *object)
                         {"calls", step->traffic.calls},
                         {"largest_message_bytes", step->traffic.message_bytes}));
     NW_TRY(nw_json_set_text(traffic, "largest_message_collective", step->traffic.collective));
-    return step->rank_count > 1 ? set_how(object, step->how) : NW_OK;
+    return step->rank_count > 1 ? nw_json_set_how(object, "communication_from", step->how) : NW_OK;
 }
 
 nw_rc nw_step_to_json(const struct nw_step *step, json_t **json_out)
@@ -439,8 +439,7 @@ static nw_rc fill_steps(const struct nw_model *model, const struct nw_steps *ste
         NW_TRY(set_fit(model, &steps->items[i], step));
         assumed |= steps->items[i].assumed;
     }
-    NW_TRY(nw_json_set_u64(root, "node_counts_without_measurement", steps->unpredicted));
-    NW_TRY(nw_json_set_u64(root, "node_counts_without_even_batch", steps->undealt));
+    NW_TRY(nw_steps_json_left_out(steps, root));
     return nw_model_json_assumed(model, assumed, root);
 }
 
@@ -481,9 +480,8 @@ nw_rc nw_lane_effects_to_json(const struct nw_lane_effects *effects, json_t **js
     json_t *list = json_array();
 
     for (size_t i = 0; i < effects->count; i++) {
-        json_t *object = json_object();
-        nw_rc rc = json_array_append_new(list, object) == 0 ? NW_OK
-                                                            : nw_fail(NW_ENOMEM, "JSON: no memory");
+        json_t *object = NULL;
+        nw_rc rc = nw_json_append_object(list, &object);
 
         if (rc == NW_OK)
             rc = fill_effect(&effects->items[i], object);

@@ -26,7 +26,6 @@ static nw_rc catalogue_rate(const struct nw_platform *platform,
         .flops_per_s = nw_sustained_flops(platform, precision->units) * PRODUCTS_SHARE,
         .rel_error = platform->assumptions.value[NW_CONSTANT_RATE_ERROR_ASSUMED],
         .source = NW_RATE_CATALOGUE,
-        .efficiency = NW_CONSTANT_GEMM_SHARE,
         .base_flops_per_s = peak};
     return NW_OK;
 }
@@ -45,13 +44,12 @@ static bool is_same_gpu(const struct nw_gpu *gpu, const char *measured)
 }
 
 /* A step's rate from one of matrix products. */
-static struct nw_rate rate_of_products(double flop_per_s)
+static struct nw_rate rate_of_products(const struct nw_platform *platform, double flop_per_s)
 {
     return (struct nw_rate){
         .flops_per_s = flop_per_s * PRODUCTS_SHARE,
-        .rel_error = nw_constants[NW_CONSTANT_RATE_ERROR_ASSUMED].value,
+        .rel_error = platform->assumptions.value[NW_CONSTANT_RATE_ERROR_ASSUMED],
         .source = NW_RATE_GEMM,
-        .efficiency = NW_CONSTANT_GEMM_SHARE,
         .base_flops_per_s = flop_per_s,
         .base_low = NAN,
         .base_high = NAN,
@@ -87,8 +85,9 @@ static void read_results(const struct nw_results *results, const struct nw_preci
 }
 
 /* Of the largest rate that the slowest GPU reached. */
-static bool measured_rate(const struct nw_measured *measured, struct nw_rate *rate_out)
+static bool measured_rate(const struct nw_platform *platform, struct nw_rate *rate_out)
 {
+    const struct nw_measured *measured = &platform->measured;
     const struct nw_gemm_point *best = NULL;
     double error = 0;
 
@@ -101,7 +100,7 @@ static bool measured_rate(const struct nw_measured *measured, struct nw_rate *ra
     }
     if (best == NULL)
         return false;
-    *rate_out = rate_of_products(best->flops_per_s);
+    *rate_out = rate_of_products(platform, best->flops_per_s);
     rate_out->measured = true;
     rate_out->base_low = best->low;
     rate_out->base_high = best->high;
@@ -115,18 +114,18 @@ static nw_rc choose_rate(const struct nw_model_request *request,
                          struct nw_platform *platform)
 {
     if (request->tflops > 0) {
-        platform->rate =
-            (struct nw_rate){.flops_per_s = request->tflops * 1e12,
-                             .rel_error = nw_constants[NW_CONSTANT_RATE_ERROR_STATED].value,
-                             .source = NW_RATE_STATED,
-                             .base_flops_per_s = request->tflops * 1e12};
+        platform->rate = (struct nw_rate){
+            .flops_per_s = request->tflops * 1e12,
+            .rel_error = platform->assumptions.value[NW_CONSTANT_RATE_ERROR_STATED],
+            .source = NW_RATE_STATED,
+            .base_flops_per_s = request->tflops * 1e12};
         return NW_OK;
     }
     if (request->gemm_tflops > 0) {
-        platform->rate = rate_of_products(request->gemm_tflops * 1e12);
+        platform->rate = rate_of_products(platform, request->gemm_tflops * 1e12);
         return NW_OK;
     }
-    if (measured_rate(&platform->measured, &platform->rate))
+    if (measured_rate(platform, &platform->rate))
         return NW_OK;
     if (platform->gpu != NULL) {
         platform->rate.source = NW_RATE_CATALOGUE;
@@ -222,19 +221,24 @@ static void datasheet_host(struct nw_platform *platform)
     platform->host_memory_bytes_per_s = lanes;
 }
 
+nw_rc nw_platform_assume(const struct nw_model_request *request, struct nw_assumptions *assumptions)
+{
+    nw_assumptions_reset(assumptions);
+    for (size_t i = 0; i < request->assume.count; i++)
+        NW_TRY(nw_assumptions_set(assumptions, request->assume.items[i]));
+    return NW_OK;
+}
+
 /* Everything unknown, with the constants in use. */
 static nw_rc reset(const struct nw_model_request *request, struct nw_platform *platform)
 {
     struct nw_fabric *fabric = &platform->fabric;
 
-    nw_assumptions_reset(&platform->assumptions);
-    for (size_t i = 0; i < request->assume.count; i++)
-        NW_TRY(nw_assumptions_set(&platform->assumptions, request->assume.items[i]));
+    NW_TRY(nw_platform_assume(request, &platform->assumptions));
     platform->hbm_bytes_per_s = NAN;
     platform->peak_flops = platform->host_to_device_bytes_per_s =
         platform->host_memory_bytes_per_s = platform->nvme_bytes_per_s = NAN;
     platform->step_time_factor = 1;
-    platform->link_share = NW_CONSTANT_LINK_SHARE;
     fabric->intra_busbw_bytes_per_s = fabric->inter_busbw_bytes_per_s = fabric->link_bytes_per_s =
         fabric->wire_bytes_per_s = NAN;
     return NW_OK;
@@ -250,7 +254,8 @@ static nw_rc take_datasheet(const struct nw_model_request *request,
     if (platform->gpu->hbm_bytes_per_s > 0)
         platform->hbm_bytes_per_s = platform->gpu->hbm_bytes_per_s;
     datasheet_host(platform);
-    platform->fabric.gpus_per_node = request->gpus_per_node;
+    if (request->gpus_per_node > 0)
+        platform->fabric.gpus_per_node = request->gpus_per_node;
     return nw_fabric_take_gpu(&platform->fabric, platform->gpu, request->link);
 }
 

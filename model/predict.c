@@ -161,7 +161,7 @@ static nw_assumed rate_assumptions(const struct nw_platform *platform)
     return operators | NW_ASSUMES(GEMM_SHARE) | error;
 }
 
-static nw_assumed cost_assumptions(const struct nw_platform *platform, unsigned how)
+static nw_assumed cost_assumptions(unsigned how)
 {
     const struct {
         unsigned how;
@@ -171,7 +171,7 @@ static nw_assumed cost_assumptions(const struct nw_platform *platform, unsigned 
         {NW_COST_RANKS, NW_ASSUMES(RANKS_ERROR)},
         {NW_COST_NODES, NW_ASSUMES(NODES_ERROR)},
         {NW_COST_GIVEN, NW_ASSUMES(LINK_ERROR) | NW_ASSUMES(WIRE_LATENCY_NS)},
-        {NW_COST_DATASHEET, NW_ASSUMES(LINK_ERROR) | (nw_assumed)1 << platform->link_share},
+        {NW_COST_DATASHEET, NW_ASSUMES(LINK_ERROR) | NW_ASSUMES(LINK_SHARE)},
         {NW_COST_WIRE,
          NW_ASSUMES(WIRE_SHARE) | NW_ASSUMES(WIRE_LATENCY_NS) | NW_ASSUMES(WIRE_ERROR)},
         {NW_COST_NO_INTERVAL, NW_ASSUMES(IMPORT_ERROR)},
@@ -185,8 +185,8 @@ static nw_assumed cost_assumptions(const struct nw_platform *platform, unsigned 
 
 static nw_assumed assumptions_of(const struct nw_build *build, const struct nw_step *step)
 {
-    nw_assumed assumed = step->assumed | rate_assumptions(build->platform) |
-                         cost_assumptions(build->platform, step->how);
+    nw_assumed assumed =
+        step->assumed | rate_assumptions(build->platform) | cost_assumptions(step->how);
 
     if (step->jitter_ns > 0)
         assumed |= NW_ASSUMES(JITTER);

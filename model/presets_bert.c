@@ -1,5 +1,6 @@
 /* Encoders of the BERT kind, and nets that are no language models: parameters and cost of one
- * sample as stated. */
+ * sample as stated. bert-base and bert-large have BertModel's parameters and the cost of its
+ * pre-training: logits over the vocabulary. */
 #include "model/presets.h"
 
 #define BERT .vocab = 30522, .positions = 512, .max_positions = 512, .token_types = 2, ENCODER

@@ -17,9 +17,10 @@
     BIASES
 #define BLOOM(head)                                                                                \
     .vocab = 250880, .max_positions = 2048, .head_size = head, .tied = true,                       \
-    .embedding_norm = true, BIASES
-#define MPT(head, length) .vocab = 50432, .max_positions = length, .head_size = head, .tied = true
-#define NEOX(rows, head)  .vocab = rows, .head_size = head, .parallel = true, BIASES
+    .embedding_norm = true, .alibi = true, BIASES
+#define MPT(head, length)                                                                          \
+    .vocab = 50432, .max_positions = length, .head_size = head, .tied = true, .alibi = true
+#define NEOX(rows, head) .vocab = rows, .head_size = head, .parallel = true, BIASES
 #define GPTJ                                                                                       \
     .vocab = 50400, .max_positions = 2048, .head_size = 256, .parallel = true, .one_norm = true,   \
     .mlp_bias = true, .head_bias = true, .norm_bias = true

@@ -45,9 +45,9 @@ static nw_rc take_node_count(void *target, const char *word, const char *option)
 
 /* ---- what the curves say ------------------------------------------------------------------- */
 
-/* GPUs of a node as measured: of the largest group over hosts, else of the largest group; else as
- * the topology has it. */
-static int measured_gpus_per_node(const struct nw_curves *curves, int by_topology)
+/* GPUs of a node as measured: of the largest group over hosts, else of the largest group; 0:
+ * nothing was. */
+static int measured_gpus_per_node(const struct nw_curves *curves)
 {
     int over_hosts = 0, inside = 0;
 
@@ -60,9 +60,25 @@ static int measured_gpus_per_node(const struct nw_curves *curves, int by_topolog
         if (curve->host_count == 1 && per_node > inside)
             inside = per_node;
     }
-    if (over_hosts > 0 || inside > 0)
-        return over_hosts > 0 ? over_hosts : inside;
-    return by_topology > 0 ? by_topology : GPUS_PER_NODE;
+    return over_hosts > 0 ? over_hosts : inside;
+}
+
+/* As asked for, in words or as so many ranks on so many nodes, else as measured; 0: neither says.
+ */
+static int known_gpus_per_node(const struct nw_model_request *request,
+                               const struct nw_curves *curves)
+{
+    uint64_t nodes;
+
+    if (request->gpus_per_node > 0)
+        return request->gpus_per_node;
+    if (request->ranks > 0 && request->nodes != NULL) {
+        if (nw_parse_u64(request->nodes, 1, MAX_NODES, &nodes) == NW_OK &&
+            (uint64_t)request->ranks % nodes == 0)
+            return request->ranks / (int)nodes;
+        nw_clear_error(); /* a list: choose_ranks says what is accepted */
+    }
+    return measured_gpus_per_node(curves);
 }
 
 /* Exactly so many GPUs, on the nodes asked for or on as few as hold them. */
@@ -153,27 +169,40 @@ static nw_rc check_offload(const struct nw_job *job, const struct nw_platform *p
     return NW_OK;
 }
 
+static nw_rc take_curves(const struct nw_model_request *request, const struct nw_results *results,
+                         const struct nw_curves *curves, struct nw_model *model)
+{
+    struct nw_assumptions assumptions;
+
+    model->curves_borrowed = curves != NULL;
+    if (curves != NULL) {
+        model->curves = *curves;
+        return NW_OK;
+    }
+    NW_TRY(nw_platform_assume(request, &assumptions));
+    return results == NULL ? NW_OK
+                           : nw_curves_add_with(&model->curves, results, request->gpus_per_node,
+                                                assumptions.value[NW_CONSTANT_IMPORT_ERROR]);
+}
+
 static nw_rc fill(const struct nw_model_request *request, const struct nw_results *results,
                   const struct nw_curves *curves, struct nw_model *model)
 {
-    NW_TRY(nw_request_job(request, model));
-    NW_TRY(nw_request_spread(request, model));
-    NW_TRY(nw_platform_choose(request, results, model->job.precision, &model->platform));
-    NW_TRY(nw_terms_make(request, results, &model->terms));
-    model->curves_borrowed = curves != NULL;
-    if (curves != NULL)
-        model->curves = *curves;
-    else if (results != NULL)
-        NW_TRY(nw_curves_add(&model->curves, results, request->gpus_per_node));
-    if (request->lane != NULL)
-        NW_TRY(check_lane(model, request->lane));
     struct nw_fabric *fabric = &model->platform.fabric;
 
+    NW_TRY(nw_request_job(request, model));
+    NW_TRY(nw_request_spread(request, model));
+    NW_TRY(take_curves(request, results, curves, model));
+    fabric->gpus_per_node = known_gpus_per_node(request, &model->curves);
+    NW_TRY(nw_platform_choose(request, results, model->job.precision, &model->platform));
+    NW_TRY(nw_terms_make(request, results, &model->terms));
+    if (request->lane != NULL)
+        NW_TRY(check_lane(model, request->lane));
     fabric->lane = request->lane;
-    fabric->gpus_per_node =
-        request->gpus_per_node > 0
-            ? request->gpus_per_node
-            : measured_gpus_per_node(&model->curves, model->platform.measured.topology_gpu_count);
+    if (fabric->gpus_per_node == 0)
+        fabric->gpus_per_node = model->platform.measured.topology_gpu_count > 0
+                                    ? model->platform.measured.topology_gpu_count
+                                    : GPUS_PER_NODE;
     NW_TRY(choose_nodes(request, model));
     NW_TRY(nw_request_check_layouts(request, model));
     NW_TRY(nw_request_accumulate(model));
@@ -237,12 +266,14 @@ struct nw_platform nw_model_platform(const struct nw_model *model)
     return platform;
 }
 
-/* All strategies on one node count; a node count that cannot be predicted is left out and counted
- * as long as there are others. */
+/* All strategies on one node count. As long as there are other counts, a strategy that cannot be
+ * predicted on this one is passed over, and the count is left out where that leaves none. */
 static nw_rc predict_nodes(const struct nw_model *model, const struct nw_platform *platform,
                            int node_count, struct nw_steps *steps)
 {
-    const bool others = model->node_count_count > 1 && node_count > 1;
+    const bool others = model->node_count_count > 1;
+    const size_t before = steps->count;
+    bool unknown = false;
 
     for (size_t s = 0; model->strategies[s] != NULL; s++) {
         const struct nw_layout layout = nw_model_layout(model, node_count, model->strategies[s]);
@@ -251,14 +282,15 @@ static nw_rc predict_nodes(const struct nw_model *model, const struct nw_platfor
 
         if (rc == NW_OK)
             rc = nw_predict(&job, platform, &layout, &model->scenario, &steps->items[steps->count]);
-
         if (others && (rc == NW_ENODEV || rc == NW_EUSAGE)) {
-            *(rc == NW_ENODEV ? &steps->unpredicted : &steps->undealt) += 1;
-            return NW_OK;
+            unknown = unknown || rc == NW_ENODEV;
+            continue;
         }
         NW_TRY(rc);
         steps->count++;
     }
+    if (steps->count == before)
+        *(unknown ? &steps->unpredicted : &steps->undealt) += 1;
     return NW_OK;
 }
 
@@ -279,8 +311,22 @@ nw_rc nw_predict_all(const struct nw_model *model, struct nw_steps *steps_out)
         nw_steps_free(&steps);
         return rc;
     }
+    nw_clear_error(); /* of what was left out */
     *steps_out = steps;
     return NW_OK;
+}
+
+const struct nw_step *nw_steps_fastest(const struct nw_steps *steps)
+{
+    const struct nw_step *best = NULL;
+
+    for (size_t i = 0; i < steps->count; i++) {
+        const struct nw_step *step = &steps->items[i];
+
+        if (step->fits != 0 && (best == NULL || step->step_ns < best->step_ns))
+            best = step;
+    }
+    return best;
 }
 
 void nw_steps_free(struct nw_steps *steps)

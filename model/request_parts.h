@@ -26,6 +26,9 @@ nw_rc nw_request_spread(const struct nw_model_request *request, struct nw_model 
 /* Every strategy against the job and the nodes: one that was named is refused, others are left out
  * while there are some. */
 nw_rc nw_request_check_layouts(const struct nw_model_request *request, struct nw_model *model);
+/* Sequences of a step of so many micro-batches. */
+uint64_t nw_grad_accum_batch(uint64_t grad_accum, const struct nw_job *job,
+                             const struct nw_layout *layout);
 /* What --grad-accum makes of the global batch, on the fewest nodes. */
 nw_rc nw_request_accumulate(struct nw_model *model);
 /* The framework that a strategy belongs to: zero1, zero2, zero3: deepspeed; distopt: megatron. */

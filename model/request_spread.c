@@ -247,21 +247,27 @@ struct nw_job nw_model_job(const struct nw_model *model, const struct nw_layout 
     return job;
 }
 
+uint64_t nw_grad_accum_batch(uint64_t grad_accum, const struct nw_job *job,
+                             const struct nw_layout *layout)
+{
+    return grad_accum * job->micro_batch * (uint64_t)nw_layout_dp(layout);
+}
+
 nw_rc nw_request_accumulate(struct nw_model *model)
 {
     if (model->grad_accum == 0)
         return NW_OK;
     const struct nw_layout layout =
         nw_model_layout(model, model->node_counts[0], model->strategies[0]);
-    const double batch =
-        (double)model->grad_accum * (double)model->job.micro_batch * (double)nw_layout_dp(&layout);
+    const double batch = (double)model->grad_accum * (double)model->job.micro_batch *
+                         (double)nw_layout_dp(&layout); /* in integers only where it is small */
 
     if (batch > 1e9)
         return nw_fail(NW_EUSAGE,
                        "--grad-accum %llu makes a global batch of %.3g sequences; accepted: up to "
                        "1e9",
                        (unsigned long long)model->grad_accum, batch);
-    model->job.global_batch = (uint64_t)batch;
+    model->job.global_batch = nw_grad_accum_batch(model->grad_accum, &model->job, &layout);
     if (model->node_count_count > 1)
         nw_default_note(&model->defaults, "global-batch",
                         "--grad-accum on the fewest nodes; the same on more", "%llu",

@@ -70,6 +70,21 @@ static bool is_measured(const struct nw_results *results, const struct nw_gpu *g
     return false;
 }
 
+/* Curves and topology come from all runs, so one pretended machine taints the rest. */
+static bool is_simulated(const struct nw_results *results)
+{
+    for (size_t r = 0; r < results->run_count; r++) {
+        const struct nw_run *run = &results->runs[r];
+
+        if (run->context.simulated)
+            return true;
+        for (size_t i = 0; i < run->record_count; i++)
+            if (run->records[i].simulated)
+                return true;
+    }
+    return false;
+}
+
 static nw_rc choose_platform(const struct nw_results *results, struct nw_server *server)
 {
     const struct nw_model_request request = {.gpu = server->gpu.name,
@@ -104,6 +119,8 @@ nw_rc nw_server_parse(const char *text, const struct nw_results *results,
     server.gpu = *gpu;
     server.measured = slice == NULL && is_measured(results, gpu);
     NW_TRY(choose_platform(server.measured ? results : NULL, &server));
+    server.simulated = server.measured && (is_simulated(results) ||
+                                           nw_measured_is_simulated(&server.platform.measured));
     if (server.measured && curves != NULL && curves->count > 0)
         server.platform.fabric.curves = curves;
     if (slice != NULL) {

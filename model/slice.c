@@ -17,8 +17,8 @@ struct slice {
     double memory_gib;
 };
 
-/* The names round: memory is what nvidia-smi shows of an instance (the guide's tables; from memory,
- * to be checked on a machine). */
+/* The names round: memory is what nvidia-smi shows of an instance, recalled from the guide's tables
+ * and never read off a machine: whoever shows such a server says so. */
 static const struct slice slices[] = {
     {"A100", 40, "1g.5gb", 1, 1, 4.75},   {"A100", 40, "1g.10gb", 1, 2, 9.75},
     {"A100", 40, "2g.10gb", 2, 2, 9.75},  {"A100", 40, "3g.20gb", 3, 4, 19.5},

@@ -1,7 +1,7 @@
-/* Public. MIG slices: parts of a GPU that are sold as smaller GPUs.
+/* Public. MIG slices: parts of a GPU that are sold as smaller GPUs, without access to each other.
  *
  *     struct nw_gpu part;
- *     NW_TRY(nw_gpu_slice(gpu, "3g.40gb", &part));    // figures of the part; no peer access
+ *     NW_TRY(nw_gpu_slice(gpu, "3g.40gb", &part));    // figures of the part; its memory recalled
  *
  * Plain data; the part borrows nothing but the GPU's texts.
  */

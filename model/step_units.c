@@ -189,7 +189,8 @@ void nw_build_units(struct nw_build *build)
     take_time(build, &compute.head, &units[NW_UNIT_HEAD]);
     nw_transformer_embedding(net, &units[NW_UNIT_EMBEDDING].tensors);
     nw_transformer_head(net, &units[NW_UNIT_HEAD].tensors);
-    if (nw_transformer_shares_embedding(net) && build->stage_count > 1) { /* the last stage keeps a copy of its own */
+    if (nw_transformer_shares_embedding(net) &&
+        build->stage_count > 1) { /* the last stage keeps a copy of its own */
         struct nw_tensors *head = &units[NW_UNIT_HEAD].tensors;
 
         if (head->count < NW_TENSORS_MAX)

@@ -54,6 +54,16 @@ void nw_transformer_embedding(const struct nw_transformer *net, struct nw_tensor
     *tensors_out = tensors;
 }
 
+uint64_t nw_transformer_outputs(const struct nw_transformer *net)
+{
+    return net->no_vocabulary_head ? net->classes : net->vocab;
+}
+
+bool nw_transformer_shares_embedding(const struct nw_transformer *net)
+{
+    return net->tied && !net->no_vocabulary_head && net->stated_parameters == 0;
+}
+
 /* DeepSeek-V2, section 2.1: query and key-value go through narrow matrices with a norm each; the
  * key's rotary part is shared by the heads. */
 static void add_latent_attention(struct nw_tensors *tensors, const struct nw_transformer *net)
@@ -347,7 +357,8 @@ static struct nw_flops stated_flops(const struct nw_transformer *net, double tok
  * the values: 2 · 2 · tokens · sequence · width; a causal flash kernel skips the masked half.
  * Backward of attention: 2 × materialised, 2.5 × flash, which recomputes the scores (Dao 2023,
  * FlashAttention-2, section 4.1). Narayanan et al. 2021 (Megatron), appendix, counts the same.
- * Embedding look-up: none. Output layer: 2 · tokens · hidden · vocabulary, at every position. */
+ * Embedding look-up: none. Output layer: 2 · tokens · hidden · vocabulary (or a classifier's
+ * outputs), at every position. */
 struct nw_flops nw_transformer_flops(const struct nw_transformer *net, double tokens,
                                      double sequence, bool flash)
 {
@@ -357,7 +368,7 @@ struct nw_flops nw_transformer_flops(const struct nw_transformer *net, double to
         2 * tokens * sequence * attention_width(net) * (flash && !net->encoder ? 0.5 : 1.0);
     const double embedding = (double)embedding_size(net), h = (double)net->hidden;
     const double transform = (net->mlm_head ? h * h : 0) + (embedding < h ? embedding * h : 0);
-    const double head = 2 * tokens * (embedding * (double)net->vocab + transform);
+    const double head = 2 * tokens * (embedding * (double)nw_transformer_outputs(net) + transform);
     double matrices = 0;
 
     for (int kind = 0; kind < NW_LAYER_KINDS; kind++)

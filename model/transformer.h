@@ -25,16 +25,18 @@ struct nw_transformer {
     uint64_t heads, kv_heads, head_size; /* attention width = heads × head_size */
     uint64_t vocab;
     uint64_t positions;      /* rows of learned position embeddings; 0: rotary or ALiBi, none */
+    bool alibi;              /* positions by a slope on the scores (BLOOM, MPT) */
     uint64_t max_positions;  /* longest sequence the model was made for; 0: unknown */
     uint64_t token_types;    /* BERT's segment embeddings; 0: none */
     uint64_t embedding_size; /* width of the token embeddings, projected to hidden; 0: hidden */
     bool tied;               /* the output layer shares the embedding matrix */
     bool gated;              /* MLP with gate, up and down (SwiGLU); else up and down */
     bool qkv_bias, output_bias, mlp_bias;
-    bool head_bias;       /* of the output layer */
-    bool norm_bias;       /* LayerNorm: weight and bias; RMSNorm: weight only */
-    bool norm_free;       /* norms without parameters (OLMo) */
-    bool embedding_norm;  /* a norm behind the embeddings (BERT, BLOOM) */
+    bool head_bias;          /* of the output layer */
+    bool no_vocabulary_head; /* no output layer: BertModel, or a classifier's `classes` alone */
+    bool norm_bias;          /* LayerNorm: weight and bias; RMSNorm: weight only */
+    bool norm_free;          /* norms without parameters (OLMo) */
+    bool embedding_norm;     /* a norm behind the embeddings (BERT, BLOOM) */
     bool post_norm;       /* norms behind the blocks, none behind the last layer (BERT, OPT-350M) */
     bool parallel;        /* attention and MLP read the same input (GPT-J, NeoX, Falcon, Phi) */
     bool one_norm;        /* … through one norm */
@@ -77,6 +79,10 @@ uint64_t nw_transformer_parameter_count(const struct nw_transformer *net);
 /* Those that one token is multiplied with: all but the experts that it does not choose. */
 uint64_t nw_transformer_active_count(const struct nw_transformer *net);
 void nw_transformer_embedding(const struct nw_transformer *net, struct nw_tensors *tensors_out);
+/* Outputs at every position: the vocabulary, or a classifier's. */
+uint64_t nw_transformer_outputs(const struct nw_transformer *net);
+/* Is the embedding matrix the output layer's too? */
+bool nw_transformer_shares_embedding(const struct nw_transformer *net);
 /* A layer of the most frequent kind. */
 void nw_transformer_layer(const struct nw_transformer *net, struct nw_tensors *tensors_out);
 /* Of the kind asked for, whether the net has such layers or not. */

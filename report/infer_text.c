@@ -5,14 +5,21 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "model/compute.h"
+#include "report/decide_text_parts.h"
 
-#define GIB (1024.0 * 1024 * 1024)
-
-struct cell {
-    char text[64];
+struct server_name {
+    char text[sizeof((struct nw_server *)NULL)->name + 12];
 };
 
-static const char *number(struct cell *cell, double value, const char *unit)
+static const char *name_of(struct server_name *name, const struct nw_server *server)
+{
+    snprintf(name->text, sizeof name->text, "%s%s", server->name,
+             server->simulated ? " SIMULATED" : "");
+    return name->text;
+}
+
+static const char *number(struct nw_cell *cell, double value, const char *unit)
 {
     char digits[32];
 
@@ -22,12 +29,12 @@ static const char *number(struct cell *cell, double value, const char *unit)
     return cell->text;
 }
 
-static const char *time_of(struct cell *cell, double ns)
+static const char *time_of(struct nw_cell *cell, double ns)
 {
     return ns >= 1e9 ? number(cell, ns / 1e9, " s") : number(cell, ns / 1e6, " ms");
 }
 
-static const char *split_of(struct cell *cell, const struct nw_infer *infer)
+static const char *split_of(struct nw_cell *cell, const struct nw_infer *infer)
 {
     size_t at = 0;
 
@@ -45,15 +52,16 @@ static const char *split_of(struct cell *cell, const struct nw_infer *infer)
 static void add_row(struct nw_table *table, const struct nw_server *server,
                     const struct nw_infer *infer)
 {
-    struct cell split, weights, first, alone, sequences, token, rate, cost;
+    struct nw_cell split, weights, first, alone, sequences, token, rate, cost;
     char low[32], high[32], middle[32];
+    struct server_name name;
 
+    nw_cell_gib(&weights, infer->weights_bytes);
     if (!infer->fits) {
-        number(&alone, infer->needed_bytes / GIB, " GiB");
-        snprintf(rate.text, sizeof rate.text, "needs %.40s a GPU", alone.text);
-        nw_table_row(table, (const char *[]){server->name, split_of(&split, infer),
-                                             number(&weights, infer->weights_bytes / GIB, ""), "NO",
-                                             "", "", "", rate.text, ""});
+        snprintf(rate.text, sizeof rate.text, "needs %.40s GiB a GPU",
+                 nw_cell_gib(&alone, infer->needed_bytes));
+        nw_table_row(table, (const char *[]){name_of(&name, server), split_of(&split, infer),
+                                             weights.text, "NO", "", "", "", rate.text, ""});
         return;
     }
     snprintf(rate.text, sizeof rate.text, "%s [%s, %s]",
@@ -65,8 +73,7 @@ static void add_row(struct nw_table *table, const struct nw_server *server,
              : infer->bound == NW_INFER_BY_WISH  ? "(asked)"
                                                  : "(memory)");
     nw_table_row(table,
-                 (const char *[]){server->name, split_of(&split, infer),
-                                  number(&weights, infer->weights_bytes / GIB, ""),
+                 (const char *[]){name_of(&name, server), split_of(&split, infer), weights.text,
                                   time_of(&first, infer->first_ns),
                                   number(&alone, 1e9 / infer->single.total_ns, ""), sequences.text,
                                   time_of(&token, infer->token_ns), rate.text,
@@ -99,36 +106,111 @@ static int least(const struct nw_infer *infers, size_t count, bool by_cost)
     return best;
 }
 
+static bool any_fits(const struct nw_infer *infers, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (infers[i].fits)
+            return true;
+    return false;
+}
+
 static void print_verdict(FILE *stream, const struct nw_server *servers,
                           const struct nw_infer *infers, size_t count, const char *currency)
 {
     const int cheap = least(infers, count, true), fast = least(infers, count, false);
-    struct cell a, b;
     char text[400];
+    struct nw_say say = {.to = text, .size = sizeof text};
+    struct server_name name;
+    struct nw_cell cell;
 
     if (fast < 0) {
-        nw_print_wrapped(stream, "\n", "", "None of them holds the model within the limits given.");
+        nw_print_wrapped(stream, "\n", "",
+                         any_fits(infers, count)
+                             ? "None of them holds the model within the limits given."
+                             : "None of them holds the model.");
         return;
     }
-    snprintf(text, sizeof text, "Most tokens: %s, %s tokens/s.", servers[fast].name,
-             number(&a, infers[fast].tokens_per_s, ""));
-    if (cheap >= 0) {
-        const size_t at = strlen(text);
-
-        snprintf(text + at, sizeof text - at, " Cheapest: %s, %s%s%s per million output tokens.",
-                 servers[cheap].name, number(&b, infers[cheap].cost_per_million_tokens, ""),
-                 currency[0] != '\0' ? " " : "", currency);
-    }
+    nw_say(&say, "Most tokens: %s, %s tokens/s.", name_of(&name, &servers[fast]),
+           number(&cell, infers[fast].tokens_per_s, ""));
+    if (cheap >= 0)
+        nw_say(&say, " Cheapest: %s, %s%s%s per million output tokens.",
+               name_of(&name, &servers[cheap]),
+               number(&cell, infers[cheap].cost_per_million_tokens, ""),
+               currency[0] != '\0' ? " " : "", currency);
     nw_print_wrapped(stream, "\n", "", text);
 }
 
-static const char notes[] =
-    "From data sheets: 85 % of the memory rate, the products' share of the peak by their shape, "
-    "all-reduces by the link, 1.5 us between two kernels, 3 ms beside the model for a first token "
-    "(assumed). Range: nine in ten of 58 published measurements lie in it (-33 to +10 %). "
+/* ---- where the figures come from ----------------------------------------------------------- */
+
+static double memory_percent(const struct nw_server *server)
+{
+    return 100 * server->platform.assumptions.value[NW_CONSTANT_HBM_SHARE];
+}
+
+static void say_links(struct nw_say *say, const struct nw_infer *infer)
+{
+    if (infer->fits && infer->tp > 1)
+        nw_say(say, "; all-reduces: %s", nw_cell_how(infer->all_reduce_how));
+    if (infer->fits && infer->pp > 1)
+        nw_say(say, "; from stage to stage: %s", nw_cell_how(infer->stage_how));
+}
+
+static void print_measured(FILE *stream, const struct nw_server *server,
+                           const struct nw_infer *infer)
+{
+    const struct nw_measured *measured = &server->platform.measured;
+    char text[400];
+    struct nw_say say = {.to = text, .size = sizeof text};
+    struct server_name name;
+
+    nw_say(&say, "%s: %.0f %% of the data sheet's memory rate (%s); products: %s",
+           name_of(&name, server), memory_percent(server),
+           measured->memory.known ? "measured" : "assumed",
+           measured->product_count > 0 ? "measured" : "share of the peak by their shape");
+    say_links(&say, infer);
+    nw_say(&say, ".%s", server->simulated ? " No statement about a machine." : "");
+    nw_print_wrapped(stream, "", "  ", text);
+}
+
+static const char reading[] =
     "Alone: tokens per second of one sequence. Sequences at once: what the memory holds, or what "
     "--max-token-time allows; their prompts are counted in. A prompt that comes alone waits for "
     "its first token as shown; behind others it waits longer.";
+
+static void print_notes(FILE *stream, const struct nw_server *servers,
+                        const struct nw_infer *infers, size_t count)
+{
+    const struct nw_server *sheet = NULL; /* the first without measurements */
+    char text[1200];
+    struct nw_say say = {.to = text, .size = sizeof text};
+    bool sliced = false, measured = false;
+
+    fputc('\n', stream);
+    for (size_t i = 0; i < count; i++) {
+        sliced = sliced || servers[i].sliced;
+        measured = measured || servers[i].measured;
+        if (servers[i].measured)
+            print_measured(stream, &servers[i], &infers[i]);
+        else if (sheet == NULL)
+            sheet = &servers[i];
+    }
+    if (sheet != NULL)
+        nw_say(&say,
+               "%s data sheets: %.0f %% of the memory rate, the products' share of the peak by "
+               "their shape, all-reduces by the link. ",
+               measured ? "The others from" : "From", memory_percent(sheet));
+    nw_say(&say,
+           "Assumed: %.2g us between two kernels, %.2g ms beside the model for a first token. ",
+           NW_KERNEL_GAP_NS / 1e3, NW_REQUEST_NS / 1e6);
+    if (sliced)
+        nw_say(&say, "The memory of MIG slices is recalled, not read off a machine (nvidia-smi mig "
+                     "-lgip lists it). ");
+    nw_say(&say,
+           "Range: %.0f to %+.0f %%, chosen on 58 published measurements, of which nine in ten lie "
+           "in it. %s",
+           100 / NW_INFER_SLOWER - 100, 100 * NW_INFER_FASTER - 100, reading);
+    nw_print_wrapped(stream, measured ? "\n" : "", "", text);
+}
 
 nw_rc nw_report_infer(FILE *stream, const struct nw_serving *serving,
                       const struct nw_server *servers, const struct nw_infer *infers, size_t count,
@@ -154,6 +236,6 @@ nw_rc nw_report_infer(FILE *stream, const struct nw_serving *serving,
         add_row(table, &servers[i], &infers[i]);
     NW_TRY(nw_table_print(table, stream));
     print_verdict(stream, servers, infers, count, currency);
-    nw_print_wrapped(stream, "\n", "", notes);
+    print_notes(stream, servers, infers, count);
     return NW_OK;
 }

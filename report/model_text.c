@@ -109,19 +109,22 @@ const char *nw_cell_room(struct nw_cell *cell, const struct nw_model *model,
 }
 
 /* The weakest link of how the communication was come by. */
+const char *nw_cell_how(unsigned how)
+{
+    if ((how & (NW_COST_DATASHEET | NW_COST_WIRE)) != 0)
+        return "datasheet";
+    if ((how & NW_COST_GIVEN) != 0)
+        return "given";
+    if ((how & (NW_COST_RANKS | NW_COST_NODES)) != 0)
+        return "extrapolated";
+    if ((how & NW_COST_DERIVED) != 0)
+        return "derived";
+    return (how & NW_COST_SIZE) != 0 ? "extrapolated" : "measured";
+}
+
 const char *nw_cell_come_by(const struct nw_step *step)
 {
-    if (step->rank_count < 2)
-        return "–";
-    if ((step->how & (NW_COST_DATASHEET | NW_COST_WIRE)) != 0)
-        return "datasheet";
-    if ((step->how & NW_COST_GIVEN) != 0)
-        return "given";
-    if ((step->how & (NW_COST_RANKS | NW_COST_NODES)) != 0)
-        return "extrapolated";
-    if ((step->how & NW_COST_DERIVED) != 0)
-        return "derived";
-    return (step->how & NW_COST_SIZE) != 0 ? "extrapolated" : "measured";
+    return step->rank_count < 2 ? "–" : nw_cell_how(step->how);
 }
 
 /* ---- head ---------------------------------------------------------------------------------- */

@@ -20,6 +20,7 @@ const char *nw_cell_nodes(struct nw_cell *cell, int node_count);
 const char *nw_cell_room(struct nw_cell *cell, const struct nw_model *model,
                          const struct nw_step *step);
 const char *nw_cell_come_by(const struct nw_step *step);
+const char *nw_cell_how(unsigned how); /* a word for NW_COST_… */
 
 /* A bar of the step's parts, and their names with shares of it. */
 nw_rc nw_report_breakdown(FILE *stream, const struct nw_step *step);

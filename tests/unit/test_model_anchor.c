@@ -68,8 +68,8 @@ Test(anchor, the_measured_step_is_met_where_it_was_measured)
     }
 }
 
-/* The range around it is narrower than without, on more nodes too; the ratio of two node counts
- * lies closer to the measured one's than the absolute figures do. */
+/* The range around it is narrower than without, where it was measured and on more nodes. There the
+ * step grows by less: wires between nodes are not what the factor is about. */
 Test(anchor, it_narrows_the_range_and_carries_over_to_more_nodes)
 {
     struct nw_model_request request = a_request("fsdp");
@@ -85,6 +85,16 @@ Test(anchor, it_narrows_the_range_and_carries_over_to_more_nodes)
                  (alone.high_ns - alone.low_ns) / alone.step_ns));
     cr_expect(gt(dbl, anchored.step_ns, alone.step_ns));
     cr_expect(lt(dbl, anchored.step_ns, 3 * alone.step_ns));
+
+    request.ranks = 8;
+    const struct nw_step anchored_here = step_of(&request);
+
+    request.measured_step_ns = request.measured_ranks = 0;
+    const struct nw_step here = step_of(&request);
+
+    cr_expect(lt(dbl, (anchored_here.high_ns - anchored_here.low_ns) / anchored_here.step_ns,
+                 (here.high_ns - here.low_ns) / here.step_ns));
+    cr_expect(lt(dbl, anchored.step_ns / alone.step_ns, anchored_here.step_ns / here.step_ns));
     cr_expect(ge(dbl, (alone.high_ns - alone.low_ns) / alone.step_ns, 0.3999));
 }
 
@@ -144,10 +154,18 @@ Test(anchor, contradictions_are_refused_with_the_figure)
     }
 }
 
-/* A log says of which run it is: its GPUs and batch are taken, other options must agree. */
-Test(anchor, a_log_of_another_job_is_refused)
+static const char *file_to_remove;
+
+static void remove_file(void) /* after a failed assertion too */
 {
-    char path[] = "/tmp/nodeworth-log-XXXXXX";
+    if (file_to_remove != NULL)
+        remove(file_to_remove);
+}
+
+/* A log says of which run it is: its GPUs and batch are taken, other options must agree. */
+Test(anchor, a_log_of_another_job_is_refused, .fini = remove_file)
+{
+    static char path[] = "/tmp/nodeworth-log-XXXXXX";
     struct nw_model_request request = a_request("fsdp");
     struct nw_model model;
     const int descriptor = mkstemp(path);
@@ -160,8 +178,10 @@ Test(anchor, a_log_of_another_job_is_refused)
     for (int i = 1; i < 10; i++)
         fprintf(log, "iteration %d/ 9 | elapsed time per iteration (ms): 4000.0 |\n", i);
     fclose(log);
+    file_to_remove = path;
     request.measured_log = path;
     request.sequence = 4096;
+    request.global_batch = 0;
     cr_assert(eq(int, open_with(&request, &model), NW_OK), "%s", nw_last_error()->text);
     cr_expect(eq(int, model.anchor.rank_count, 16));
     cr_expect(eq(int, model.anchor.node_count, 2));
@@ -177,7 +197,19 @@ Test(anchor, a_log_of_another_job_is_refused)
     cr_expect(eq(int, open_with(&request, &model), NW_EUSAGE));
     cr_expect(ne(ptr, strstr(nw_last_error()->text, "--on 16, here it is 8"), NULL), "%s",
               nw_last_error()->text);
-    remove(path);
+    request.measured_ranks = 0;
+    request.global_batch = 128;
+    cr_expect(eq(int, open_with(&request, &model), NW_EUSAGE));
+    cr_expect(ne(ptr, strstr(nw_last_error()->text, "global batch of 64, here it is 128"), NULL),
+              "%s", nw_last_error()->text);
+    request.global_batch = 0;
+    request.grad_accum = 2;
+    cr_expect(eq(int, open_with(&request, &model), NW_EUSAGE));
+    cr_expect(ne(ptr, strstr(nw_last_error()->text, "global batch of 64, here it is 32"), NULL),
+              "%s", nw_last_error()->text);
+    request.grad_accum = 4;
+    cr_expect(eq(int, open_with(&request, &model), NW_OK), "%s", nw_last_error()->text);
+    nw_model_close(&model);
 }
 
 /* ---- logs ---------------------------------------------------------------------------------- */
@@ -284,4 +316,45 @@ Test(training_log, what_tells_no_step_is_refused)
 
         cr_expect(eq(int, scan(texts[i], &log), NW_EUSAGE), "%s", texts[i]);
     }
+}
+
+/* ---- without end --------------------------------------------------------------------------- */
+
+static ssize_t no_end(void *cookie, char *buffer, size_t size)
+{
+    const char **start = cookie; /* once, then for ever: its last character */
+    size_t length = 0;
+
+    while (length < size && (*start)[1] != '\0')
+        buffer[length++] = *(*start)++;
+    memset(buffer + length, **start, size - length);
+    return (ssize_t)size;
+}
+
+/* The reader stops by itself, inside a colour too. */
+Test(training_log, a_stream_without_end_ends_with_a_message, .timeout = 120)
+{
+    static const char *const texts[] = {"\033[0", "\n", "iteration 0"};
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        const char *at = texts[i];
+        FILE *stream = fopencookie(&at, "r", (cookie_io_functions_t){.read = no_end});
+        struct nw_training_log log;
+
+        cr_assert(ne(ptr, stream, NULL));
+        cr_expect(eq(int, nw_training_log_scan(stream, "train.log", &log), NW_EUSAGE));
+        cr_expect(ne(ptr, strstr(nw_last_error()->text, "goes on after 256 MiB"), NULL), "%s",
+                  nw_last_error()->text);
+        fclose(stream);
+    }
+}
+
+/* A progress bar whose colour has no letter ends with its state, not with the line. */
+Test(training_log, a_torn_colour_ends_with_the_state_of_the_bar)
+{
+    struct nw_training_log log;
+
+    cr_assert(eq(int, scan("\033[31\r 10%| 100/1000 [01:40<15:00,  1.25s/it]\r\n", &log), NW_OK),
+              "%s", nw_last_error()->text);
+    cr_expect(epsilon_eq(dbl, log.value.median, 1.25e9, 1));
 }

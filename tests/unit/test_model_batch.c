@@ -7,13 +7,18 @@
 
 static int files_read;
 
-/* Sixteen GPUs on two nodes at a rate that tells the path: "fast…" 300 GB/s, else 3. */
+/* Sixteen GPUs on two nodes at a rate that tells the path: "fast…" 300 GB/s, else 3; "bare…":
+ * without intervals. */
 static nw_rc read_made_up(const char *path, struct nw_results *results)
 {
     files_read++;
     if (strncmp(path, "missing", 7) == 0)
         return nw_fail(NW_EIO, "%s: cannot open for reading: none such", path);
-    add_group(nw_results_add_run(results), 16, 2, 20e3, strncmp(path, "fast", 4) == 0 ? 3e11 : 3e9);
+    struct nw_run *run = nw_results_add_run(results);
+
+    add_group(run, 16, 2, 20e3, strncmp(path, "fast", 4) == 0 ? 3e11 : 3e9);
+    for (size_t i = 0; i < run->record_count && strncmp(path, "bare", 4) == 0; i++)
+        run->records[i].time_ns = nw_stats_single(run->records[i].time_ns.median);
     return NW_OK;
 }
 
@@ -85,6 +90,7 @@ Test(batch, what_cannot_be_answered_says_why_and_the_next_line_is_answered)
         {"{" JOB ", \"ranks\": 8, \"results\": [1]}", "not a path", 2},
         {"{" JOB ", \"ranks\": 8, \"assume\": \"HBM_SHARE\"}", "KEY=VALUE", 2},
         {"{" JOB ", \"ranks\": 16, \"strategy\": \"ddp\"}", "nothing between nodes", 3},
+        {"{" JOB ", \"ranks\": 8, \"assume\": [4]}", "assume: 4 is not a text", 2},
         {"{}", "no model", 2},
     };
     struct nw_batch *batch = open_batch();
@@ -168,5 +174,47 @@ Test(batch, options_of_one_line_do_not_reach_the_next)
     json_decref(before);
     json_decref(changed);
     json_decref(after);
+    nw_batch_close(batch);
+}
+
+Test(batch, node_counts_that_are_left_out_are_told)
+{
+    struct nw_batch *batch = open_batch();
+    json_t *answer = ask(batch, "{" JOB ", \"nodes\": [1, 2], \"strategy\": \"ddp\"}");
+
+    cr_expect(eq(sz, json_array_size(json_object_get(answer, "steps")), 1));
+    cr_expect(eq(dbl, number(answer, "node_counts_without_measurement"), 1));
+    cr_expect(eq(dbl, number(answer, "node_counts_without_even_batch"), 0));
+    json_decref(answer);
+    answer = ask(batch, "{" JOB ", \"nodes\": [1, 3], \"global-batch\": 512, \"inter-node\": 20, "
+                        "\"strategy\": \"ddp\"}");
+    cr_expect(eq(sz, json_array_size(json_object_get(answer, "steps")), 1));
+    cr_expect(eq(dbl, number(answer, "node_counts_without_even_batch"), 1));
+    json_decref(answer);
+    nw_batch_close(batch);
+}
+
+/* Curves of a file are kept for lines that assume the same of them. */
+Test(batch, an_assumed_import_error_is_that_of_its_line)
+{
+    static const char *const assumes[] = {"[]", "[\"IMPORT_ERROR=0.8\"]", "[]"};
+    struct nw_batch *batch = open_batch();
+    double width[3];
+
+    for (int i = 0; i < 3; i++) {
+        char line[256];
+
+        snprintf(line, sizeof line,
+                 "{" JOB ", \"ranks\": 16, \"strategy\": \"ddp\", \"overlap\": \"none\", "
+                 "\"results\": \"bare.log\", \"assume\": %s}",
+                 assumes[i]);
+        json_t *answer = ask(batch, line);
+
+        width[i] = number(answer, "step_high_ns") / number(answer, "step_ns");
+        json_decref(answer);
+    }
+    cr_expect(gt(dbl, width[1], 1.05 * width[0]));
+    cr_expect(eq(dbl, width[2], width[0]));
+    cr_expect(eq(int, files_read, 1));
     nw_batch_close(batch);
 }

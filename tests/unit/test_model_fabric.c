@@ -1,5 +1,6 @@
 #include "fabric_support.h"
 
+#include "topo/facts.h"
 #include "topo/topo.h"
 #include "topo_machines.h"
 
@@ -414,4 +415,41 @@ Test(fabric, a_machine_that_was_read_gives_its_ceilings)
     cr_expect(gt(dbl, fabric.link_bytes_per_s, 10e9));
     cr_expect(not(isnan(cost(&fabric, "all_gather", 1e8, 8, 1, 1).time_ns)));
     nw_topo_free(topo);
+}
+
+/* Links that are down are missing to the switch too. */
+Test(fabric, the_switch_adds_up_at_the_share_of_the_links_that_were_read)
+{
+    static const struct {
+        const char *file, *model, *gpu;
+        int links;
+        double link, adds;
+    } rows[] = {
+        {"b200x8-10nic-ansi.txt", "NVIDIA B200", "B200 SXM", 18, 900e9, 0.74 * 900e9},
+        {"b200x8-10nic-ansi.txt", "NVIDIA B200", "B200 SXM", 9, 450e9, 0.74 * 450e9},
+        {"h100x8-spaces-book.txt", "NVIDIA H100 80GB HBM3", "H100 SXM5", 9, 225e9, 0.85 * 225e9},
+        {"b200x8-10nic-ansi.txt", "NVIDIA B200", NULL, 9, 450e9, 0.74 * 450e9},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct nw_fabric fabric = rows[i].gpu != NULL ? datasheet(rows[i].gpu, 8, NAN, 0)
+                                                      : platform_on(NULL, 1, 8).fabric;
+        struct nw_topo *topo;
+        char path[512];
+
+        snprintf(path, sizeof path, "%s/tests/field/topom/%s", NW_SOURCE_DIR, rows[i].file);
+        cr_assert(eq(int, nw_topo_read_file(path, &topo), NW_OK), "%s", nw_last_error()->text);
+        for (int g = 0; g < nw_topo_count(topo, NW_NODE_GPU); g++) {
+            const int node = (int)(nw_topo_nth(topo, NW_NODE_GPU, g) - topo->nodes);
+
+            snprintf(topo->nodes[node].model, sizeof topo->nodes[node].model, "%s", rows[i].model);
+            cr_assert(
+                eq(int, nw_topo_set_number(topo, node, NW_FACT_NVLINK_COUNT, rows[i].links, "test"),
+                   NW_OK));
+        }
+        nw_fabric_take_topo(&fabric, topo);
+        near(fabric.link_bytes_per_s, rows[i].link, 1e-9, rows[i].model);
+        near(fabric.switch_bytes_per_s, rows[i].adds, 1e-9, rows[i].model);
+        nw_topo_free(topo);
+    }
 }

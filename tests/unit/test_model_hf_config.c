@@ -184,6 +184,43 @@ Test(hf_config, keys_change_what_their_code_changes)
     }
 }
 
+/* No logits over the vocabulary where the class has no output layer: no time, no memory. */
+Test(hf_config, the_class_of_an_encoder_says_what_stands_behind_it)
+{
+    static const struct {
+        const char *class;
+        uint64_t outputs, parameters;
+    } cases[] = {
+        {"\"BertModel\"", 0, 335141888},
+        {"\"BertForSequenceClassification\"", 2, 335141888 + 2 * 1024 + 2},
+        {"\"BertForMaskedLM\"", 30522, 335174458},
+        {"\"BertLMHeadModel\"", 30522, 335174458},
+        {"\"BertForPreTraining\"", 30522, 336226108},
+        {"", 30522, 335141888},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct nw_transformer net;
+        char text[400];
+
+        snprintf(text, sizeof text,
+                 "{\"model_type\":\"bert\",\"num_hidden_layers\":24,\"hidden_size\":1024,"
+                 "\"intermediate_size\":4096,\"num_attention_heads\":16,\"vocab_size\":30522,"
+                 "\"max_position_embeddings\":512,\"architectures\":[%s]}",
+                 cases[i].class);
+        cr_assert(eq(int, parse(text, &net), NW_OK), "%s", nw_last_error()->text);
+        cr_expect(eq(u64, nw_transformer_outputs(&net), cases[i].outputs), "%s", cases[i].class);
+        cr_expect(eq(u64, nw_transformer_parameter_count(&net), cases[i].parameters), "%s",
+                  cases[i].class);
+        const struct nw_flops flops = nw_transformer_flops(&net, 512, 512, true);
+        const double transform = net.mlm_head ? 1024 : 0;
+
+        cr_expect(
+            eq(dbl, flops.head_forward, 2.0 * 512 * 1024 * ((double)cases[i].outputs + transform)),
+            "%s", cases[i].class);
+    }
+}
+
 Test(hf_config, bad_input_is_refused_with_file_and_key)
 {
     static const struct {

@@ -167,6 +167,109 @@ Test(infer, what_cannot_be_split_is_said)
     cr_expect_not_null(strstr(nw_last_error()->text, "token by token"));
 }
 
+/* Copies need no wire; what does need one says so in this command's words. */
+Test(infer, splits_over_an_unknown_wire_are_passed_over)
+{
+    struct nw_serving small = serving_of("llama-3-8b", "bf16");
+    const struct nw_serving large = serving_of("llama-3.1-405b", "bf16");
+    struct nw_server server = server_of("16xH100 SXM5 80GB");
+    struct nw_infer infer;
+
+    cr_assert_eq(nw_infer_best(&small, &server, &infer), NW_OK, "%s", nw_last_error()->text);
+    cr_expect_eq(infer.pp, 1);
+    small.tp = 8; /* two copies, or two stages over the wire */
+    cr_expect_eq(best(&small, &server).pp, 1);
+    small.pp = 2;
+    cr_expect_eq(nw_infer_best(&small, &server, &infer), NW_ENODEV);
+    cr_expect_not_null(strstr(nw_last_error()->text, "--nic-gbps"));
+    cr_expect_null(strstr(nw_last_error()->text, "--inter-node"));
+    /* no node holds it, two of them would */
+    cr_expect_eq(nw_infer_best(&large, &server, &infer), NW_ENODEV);
+    server.platform.fabric.wire_bytes_per_s = 400e9;
+    cr_expect(best(&large, &server).fits);
+
+    small.tp = 1, small.pp = 0; /* 64 stages are more than there are layers */
+    server = server_of("64xA100-80");
+    cr_expect_eq(best(&small, &server).pp, 1);
+}
+
+/* Stages × GPUs of each over those of a node: so many nodes, one hop less between them. */
+Test(infer, stages_on_several_nodes_pay_for_the_wire)
+{
+    static const struct {
+        int tp, pp, inside, between;
+    } rows[] = {{1, 8, 7, 0}, {1, 16, 14, 1}, {2, 8, 6, 1}, {4, 4, 2, 1}, {8, 2, 0, 1}};
+    const struct nw_serving serving = serving_of("llama-3-8b", "bf16");
+    struct nw_server server = server_of("16xA100-80");
+    const double bytes = 4096 * 2; /* a token's hidden vector */
+
+    server.platform.fabric.wire_bytes_per_s = 12.5e9;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const struct nw_group here = {.rank_count = 2, .host_count = 1, .sharing = rows[i].tp};
+        const struct nw_group over = {.rank_count = 2, .host_count = 2, .sharing = rows[i].tp};
+        const struct nw_group all = {.rank_count = rows[i].tp, .host_count = 1};
+        const struct nw_fabric *fabric = &server.platform.fabric;
+        struct nw_cost inside, between, reduce;
+        struct nw_infer infer;
+
+        cr_assert_eq(nw_infer(&serving, &server, rows[i].tp, rows[i].pp, &infer), NW_OK);
+        nw_fabric_cost(fabric, "sendrecv", bytes / rows[i].tp, here, NULL, &inside);
+        nw_fabric_cost(fabric, "sendrecv", bytes / rows[i].tp, over, NULL, &between);
+        nw_fabric_cost(fabric, "all_reduce", bytes, all, NULL, &reduce);
+        cr_expect_gt(between.time_ns, inside.time_ns);
+        cr_expect_float_eq(infer.single.communication_ns,
+                           2 * 32 * reduce.time_ns + rows[i].inside * inside.time_ns +
+                               rows[i].between * between.time_ns,
+                           1, "TP%d PP%d", rows[i].tp, rows[i].pp);
+    }
+}
+
+Test(infer, no_more_sequences_than_were_asked_for)
+{
+    struct nw_serving serving = serving_of("llama-3-8b", "bf16");
+    const struct nw_server server = server_of("2xA100-80");
+    struct nw_infer infer;
+
+    for (int asked = 1; asked <= 7; asked++) {
+        serving.sequences = asked;
+        cr_assert_eq(nw_infer(&serving, &server, 1, 1, &infer), NW_OK);
+        cr_expect_eq(infer.bound, NW_INFER_BY_WISH);
+        cr_expect_eq(infer.sequences, asked);
+        cr_expect_float_eq(infer.tokens_per_s * infer.token_ns / 1e9, asked, 1e-9);
+        if (asked == 1)
+            serving.max_token_ns = infer.token_ns * 1.5; /* of all that follow */
+    }
+    /* 2.5 a copy: the search for the most within the limit has whole numbers and an end */
+    serving.sequences = 5;
+    serving.max_token_ns = NAN;
+    cr_assert_eq(nw_infer(&serving, &server, 1, 1, &infer), NW_OK);
+    serving.max_token_ns = infer.token_ns * (1 - 1e-6);
+    cr_assert_eq(nw_infer(&serving, &server, 1, 1, &infer), NW_OK);
+    cr_expect_eq(infer.bound, NW_INFER_BY_LATENCY);
+    cr_expect_eq(infer.sequences, 4);
+    cr_expect(infer.fast_enough);
+}
+
+/* What a GPU must have is more than what it has, exactly where it does not fit. */
+Test(infer, needed_memory_counts_the_share_that_servers_use)
+{
+    static const char *const servers[] = {"1xA100-80:1g.20gb", "1xA100-40", "1xRTX 4090",
+                                          "1xA100-80:3g.40gb", "1xH100 SXM5 80GB"};
+    static const char *const models[] = {"llama-3-8b", "llama-2-7b", "llama-2-13b"};
+
+    for (size_t m = 0; m < COUNT(models); m++) {
+        const struct nw_serving serving = serving_of(models[m], "bf16");
+
+        for (size_t i = 0; i < COUNT(servers); i++) {
+            const struct nw_server server = server_of(servers[i]);
+            const struct nw_infer infer = best(&serving, &server);
+
+            cr_expect_eq(infer.fits, infer.needed_bytes <= (double)server.gpu.memory_bytes,
+                         "%s on %s", models[m], servers[i]);
+        }
+    }
+}
+
 /* A part has its share of compute and memory and no link. */
 Test(infer, slices_are_smaller_gpus)
 {
@@ -192,6 +295,7 @@ Test(infer, measurements_count_for_the_card_they_are_of)
 
     cr_assert_not_null(run);
     snprintf(run->context.gpu_model, sizeof run->context.gpu_model, "NVIDIA H100 80GB HBM3");
+    run->context.simulated = true;
     add_group(run, 4, 1, 400e3, 20e9); /* slower than any NVLink */
     add_group(run, 8, 1, 400e3, 20e9);
     cr_assert_eq(nw_curves_add(&curves, &results, 8), NW_OK, "%s", nw_last_error()->text);
@@ -199,6 +303,8 @@ Test(infer, measurements_count_for_the_card_they_are_of)
     cr_assert_eq(nw_server_parse("4xA100-80", &results, &curves, &other), NW_OK);
     cr_expect(same.measured);
     cr_expect_not(other.measured);
+    cr_expect(same.simulated);
+    cr_expect_not(other.simulated);
 
     const struct nw_server sheet = server_of("4xH100 SXM5 80GB"), old = server_of("4xA100-80");
     struct nw_infer measured, stated;
@@ -207,6 +313,9 @@ Test(infer, measurements_count_for_the_card_they_are_of)
     cr_assert_eq(nw_infer(&serving, &sheet, 4, 1, &stated), NW_OK);
     cr_expect_gt(measured.single.communication_ns, 2 * 80 * 400e3);
     cr_expect_gt(measured.single.communication_ns, 3 * stated.single.communication_ns);
+    cr_expect_eq(measured.all_reduce_how & NW_COST_DATASHEET, 0);
+    cr_expect_neq(stated.all_reduce_how & NW_COST_DATASHEET, 0);
+    cr_expect_eq(stated.stage_how, 0);
     cr_assert_eq(nw_infer(&serving, &other, 4, 1, &measured), NW_OK);
     cr_assert_eq(nw_infer(&serving, &old, 4, 1, &stated), NW_OK);
     cr_expect_float_eq(measured.single.total_ns, stated.single.total_ns, 1);

@@ -115,8 +115,8 @@ Test(levers, a_change_made_by_hand_gives_the_step_that_was_promised)
         if (strcmp(levers.items[i].key, "recompute") != 0)
             continue;
         checked = true;
-        if (after.fits == 1)
-            cr_expect(le(dbl, levers.items[i].step_ns, after.step_ns * (1 + 1e-9)));
+        cr_expect(eq(int, after.fits, 1));
+        cr_expect(epsilon_eq(dbl, levers.items[i].step_ns / after.step_ns, 1, 1e-9));
     }
     cr_expect(checked);
     nw_steps_free(&steps);

@@ -472,3 +472,54 @@ Test(memory, litgpt_prints_what_is_counted)
                   (int)cases[i].micro_batch, cases[i].ranks, 100 * error);
     }
 }
+
+/* Gathered layers of a quantised base have its type, as they came over the wire. */
+Test(memory, a_quantised_base_is_gathered_in_its_own_type)
+{
+    struct nw_job job = job_of("llama-2-7b");
+    const double base = 0.5625, matrices = 202375168, rest = 2 * 4096, ends = 262148096;
+    const double unit = base * matrices + 2 * rest, all = 32 * unit + 2 * ends;
+    const double elements = 32 * (matrices + rest) + ends;
+
+    job.lora = (struct nw_lora){.rank = 8, .targets = NW_LORA_Q | NW_LORA_V, .base_bytes = base};
+    const struct {
+        const char *framework, *strategy;
+        double bytes;
+    } cases[] = {
+        {"composer", "fsdp", 2 * unit + 2 * ends},
+        {"deepspeed", "zero3", 1e9 / elements * all},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct nw_layout layout = layout_of(cases[i].framework, cases[i].strategy, 8);
+        const struct nw_memory_task task = task_of(&job, &layout);
+        const struct nw_stage_share stage = nw_memory_stage(&task, 0);
+        const struct nw_stage_parameters own = nw_memory_parameters(&task, &stage);
+
+        near(nw_memory_buffers(&task, &own), cases[i].bytes, cases[i].strategy);
+    }
+}
+
+Test(memory, gradients_at_work_are_those_of_all_experts_of_a_token)
+{
+    const struct nw_job job = job_of("mixtral-8x7b");
+    const struct nw_layout layout = layout_of("megatron", "distopt", 16);
+    const struct nw_memory_task task = task_of(&job, &layout);
+
+    near(task.saved[NW_LAYER_EXPERTS].working, 2 * task.tokens * (2 * 4096 + 2 * 14336), "2 of 8");
+}
+
+Test(memory, encoders_without_an_output_layer_have_no_logits)
+{
+    struct nw_job job = job_of("bert-large");
+    const struct nw_layout layout = layout_of("hf", "none", 1);
+    struct nw_memory_task task = task_of(&job, &layout);
+
+    near(nw_memory_logits(&task), task.tokens * 30522 * task.policy->loss_bytes, "pre-training");
+    job.net.no_vocabulary_head = true;
+    task = task_of(&job, &layout);
+    near(nw_memory_logits(&task), 0, "none");
+    job.net.classes = 9;
+    task = task_of(&job, &layout);
+    near(nw_memory_logits(&task), task.tokens * 9 * task.policy->loss_bytes, "nine classes");
+}

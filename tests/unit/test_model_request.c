@@ -305,3 +305,163 @@ Test(request, errors_above_the_whole_leave_no_negative_time)
     cr_expect(ne(ptr, strstr(nw_last_error()->text, "GEMM_SHARE: \"97\" is out of range"), NULL),
               "%s", nw_last_error()->text);
 }
+
+static struct nw_steps predicted(const struct nw_model *model)
+{
+    struct nw_steps steps;
+
+    cr_assert(eq(int, nw_predict_all(model, &steps), NW_OK), "%s", nw_last_error()->text);
+    return steps;
+}
+
+/* One GPU can hold the only copy, two cannot; ddp goes on both. */
+Test(request, a_node_count_keeps_the_strategies_that_go_there)
+{
+    static const char *const orders[] = {"none,ddp", "ddp,none"};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct nw_model_request request = request_for("gpt2-124m");
+
+        request.gpu = "a100-80";
+        request.nic_gbit_per_s = 100;
+        request.gpus_per_node = 1;
+        request.nodes = "1,2";
+        request.strategy = orders[i];
+        struct nw_model model = opened(&request);
+        struct nw_steps steps = predicted(&model);
+
+        cr_assert(eq(sz, steps.count, 3), "%s", orders[i]);
+        cr_expect(eq(str, (char *)steps.items[2].strategy->name, "ddp"));
+        cr_expect(eq(int, steps.items[2].node_count, 2));
+        cr_expect(eq(sz, steps.undealt + steps.unpredicted, 0));
+        nw_steps_free(&steps);
+        nw_model_close(&model);
+    }
+}
+
+/* Left out, and told, is only a count on which nothing goes: 64 sequences cannot be dealt to 24. */
+Test(request, a_node_count_without_any_strategy_is_left_out_and_told)
+{
+    struct nw_model_request request = request_for("llama-2-7b");
+
+    request.gpu = "a100-80";
+    request.nic_gbit_per_s = 1600;
+    request.nodes = "1,3";
+    request.micro_batch = 1;
+    request.global_batch = 64;
+    request.strategy = "fsdp,zero1";
+    struct nw_model model = opened(&request);
+    struct nw_steps steps = predicted(&model);
+
+    cr_expect(eq(sz, steps.count, 2));
+    cr_expect(eq(sz, steps.undealt, 1));
+    nw_steps_free(&steps);
+    nw_model_close(&model);
+    request.global_batch = 48;
+    request.nodes = "3,4"; /* the first is none of one node */
+    model = opened(&request);
+    steps = predicted(&model);
+    cr_expect(eq(sz, steps.count, 2));
+    cr_expect(eq(int, steps.items[0].node_count, 3));
+    nw_steps_free(&steps);
+    nw_model_close(&model);
+    request.nodes = "1,4"; /* sixteen ranks that share one copy */
+    request.shard = 16;
+    request.global_batch = 64;
+    model = opened(&request);
+    steps = predicted(&model);
+    cr_expect(eq(sz, steps.count, 2));
+    cr_expect(eq(int, steps.items[0].node_count, 4));
+    cr_expect(eq(sz, steps.undealt, 1));
+    nw_steps_free(&steps);
+    nw_model_close(&model);
+    request.nodes = "5,7"; /* neither: the cause */
+    request.shard = 0;
+    model = opened(&request);
+    cr_expect(eq(int, nw_predict_all(&model, &steps), NW_EUSAGE));
+    cr_expect(ne(ptr, strstr(nw_last_error()->text, "cannot be dealt"), NULL), "%s",
+              nw_last_error()->text);
+    nw_model_close(&model);
+}
+
+/* Two cards are joined by their bridge, however it is said that a node has two. */
+Test(request, a_node_of_two_is_the_same_however_it_is_said)
+{
+    struct nw_model_request request = request_for("gpt2-124m");
+
+    request.gpu = "a100-80-pcie";
+    request.ranks = 2;
+    request.strategy = "ddp";
+    request.gpus_per_node = 2;
+    struct nw_model model = opened(&request);
+    struct nw_steps steps = predicted(&model);
+    const double step_ns = steps.items[0].step_ns;
+
+    cr_expect(not(model.platform.fabric.link_is_pcie));
+    nw_steps_free(&steps);
+    nw_model_close(&model);
+    request.gpus_per_node = 0;
+    request.nodes = "1";
+    model = opened(&request);
+    steps = predicted(&model);
+    cr_expect(eq(int, model.platform.fabric.gpus_per_node, 2));
+    cr_expect(not(model.platform.fabric.link_is_pcie));
+    cr_expect(eq(dbl, steps.items[0].step_ns, step_ns));
+    nw_steps_free(&steps);
+    nw_model_close(&model);
+}
+
+/* Of eight GPUs on one node, times without an interval. */
+static struct nw_results imported(void)
+{
+    struct nw_results results = {0};
+    struct nw_run *run = nw_results_add_run(&results);
+    const struct wire wire = {"all_reduce", 8, 1, 5e3, 100e9};
+
+    for (uint64_t bytes = 1024; bytes <= 1u << 30; bytes *= 4)
+        add_point(run, &wire, bytes, wire_ns(&wire, (double)bytes), 0, false);
+    return results;
+}
+
+/* An assumed error that is told as in use is used. */
+Test(request, assumed_errors_reach_the_interval)
+{
+    static const struct {
+        const char *small, *large;
+        double tflops, gemm_tflops;
+    } cases[] = {{"RATE_ERROR_STATED=0.01", "RATE_ERROR_STATED=0.5", 100, 0},
+                 {"RATE_ERROR_ASSUMED=0.01", "RATE_ERROR_ASSUMED=0.5", 0, 200},
+                 {"IMPORT_ERROR=0.01", "IMPORT_ERROR=0.9", 100, 0}};
+    struct nw_results results = imported();
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        double width[2];
+
+        for (int large = 0; large < 2; large++) {
+            struct nw_model_request request = request_for("llama-2-7b");
+            struct nw_model model;
+
+            request.gpu = "a100-80";
+            request.tflops = cases[i].tflops;
+            request.gemm_tflops = cases[i].gemm_tflops;
+            request.ranks = 8;
+            request.strategy = "ddp";
+            request.micro_batch = 1;
+            request.global_batch = 8;
+            request.overlap = "none";
+            request.assume.items[0] = large ? cases[i].large : cases[i].small;
+            request.assume.count = 1;
+            cr_assert(eq(int, nw_model_open(&request, &results, &model), NW_OK), "%s",
+                      nw_last_error()->text);
+            struct nw_steps steps = predicted(&model);
+
+            width[large] =
+                (steps.items[0].high_ns - steps.items[0].low_ns) / steps.items[0].step_ns;
+            nw_steps_free(&steps);
+            nw_model_close(&model);
+        }
+        cr_expect(gt(dbl, width[1], 1.05 * width[0]), "%s: %g and %g", cases[i].large, width[0],
+                  width[1]);
+    }
+    nw_results_free(&results);
+}

@@ -135,6 +135,7 @@ Test(spread, what_does_nothing_changes_nothing)
 {
     const struct nw_platform platform = wires(100, 1);
     uint64_t state = 23;
+    int compared = 0;
 
     for (int i = 0; i < 500; i++) {
         struct nw_layout layout, same;
@@ -166,7 +167,9 @@ Test(spread, what_does_nothing_changes_nothing)
         b = predict(&job, &platform, &same);
         near(b.step_ns, a.step_ns, 1e-12, "one copy");
         near(b.traffic.bytes_sent, a.traffic.bytes_sent, 1e-12, "one copy sends the same");
+        compared++;
     }
+    cr_expect(gt(int, compared, 100));
 }
 
 /* Equal layers and nothing else, messages that take no time: (p - 1) / v of a micro-batch. With
@@ -234,4 +237,43 @@ Test(spread, counted_micro_batches_take_as_long_as_put_ones)
         }
         near(at[2].step_ns - at[1].step_ns, at[1].step_ns - at[0].step_ns, 1e-2, "one round more");
     }
+}
+
+/* Experts on ranks of their own: their gradients are one part, each time is told once. */
+Test(spread, parts_sum_to_the_step_with_expert_parallel_ranks)
+{
+    const struct nw_platform platform = wires(400, 1);
+    const struct nw_job job = preset_job("mixtral-8x7b", 4096, 1, 64);
+    bool expert_gradients = false;
+
+    for (size_t s = 0; s < nw_strategy_count; s++) {
+        for (size_t p = 0; p < nw_profile_count; p++) {
+            const struct nw_layout layout = {.node_count = 2,
+                                             .rank_count = 16,
+                                             .base_rank_count = 16,
+                                             .strategy = &nw_strategies[s],
+                                             .profile = &nw_profiles[p],
+                                             .parallel = {.ep = 4, .shard_count = 8}};
+            struct nw_breakdown breakdown;
+            struct nw_step step;
+            double sum = 0;
+
+            if (nw_layout_check(&layout, &job) != NW_OK ||
+                nw_predict(&job, &platform, &layout, NULL, &step) != NW_OK) {
+                nw_clear_error();
+                continue;
+            }
+            nw_breakdown_of(&step, &breakdown);
+            for (size_t i = 0; i < breakdown.count; i++) {
+                sum += breakdown.items[i].ns;
+                expert_gradients =
+                    expert_gradients || strcmp(breakdown.items[i].key, "expert_gradients") == 0;
+                for (size_t j = 0; j < i; j++)
+                    cr_expect(
+                        ne(str, (char *)breakdown.items[i].key, (char *)breakdown.items[j].key));
+            }
+            near(sum, step.step_ns, 1e-4, nw_strategies[s].name);
+        }
+    }
+    cr_expect(expert_gradients);
 }
