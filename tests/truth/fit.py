@@ -20,7 +20,7 @@ RIDGE = 0.004  # of a family's loss, for a change of a constant by a third: what
 def fitted_keys(constants):
     """Those that time depends on and that are no documented default (sizes of buckets) and no width of an interval."""
     return [item["name"] for item in constants if item.get("value") and not item["name"].endswith("_ERROR")
-            and item.get("unit") not in ("bytes", "elements", "±") or item["name"] in ("GEMM_DEPTH",)]
+            and item.get("unit") not in ("bytes", "elements", "±")]
 
 
 class Effects:
