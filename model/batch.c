@@ -6,168 +6,23 @@
 
 #include "base/json.h"
 #include "base/units.h"
+#include "model/batch_files.h"
 #include "model/json_parts.h"
 #include "model/platform.h"
 #include "model/request_parts.h"
 
-/* What is kept of files; when it is full it is emptied between two lines. */
-#define FILES_MAX 256
-#define SETS_MAX  256
 /* Of one line: numbers as text, and lists joined with commas. */
 #define TEXTS_BYTES 16384
-
-struct file {
-    char *path;
-    struct nw_results results;
-};
-
-struct set { /* the files of one "results" list */
-    char *key;
-    struct nw_results view; /* runs borrowed from the files, the list owned */
-    struct nw_curves curves;
-    int gpus_per_node;
-    double import_error;
-};
 
 struct nw_batch {
     struct nw_model_request base;
     struct nw_curves base_curves; /* of `results`, with base.gpus_per_node and the next */
     double import_error;
     const struct nw_results *results;
-    nw_batch_reader *reader;
-    struct file files[FILES_MAX];
-    size_t file_count;
-    struct set sets[SETS_MAX];
-    size_t set_count;
+    struct nw_batch_files files;
     char texts[TEXTS_BYTES];
     size_t text_length;
 };
-
-/* ---- files --------------------------------------------------------------------------------- */
-
-static void free_set(struct set *set)
-{
-    free(set->key);
-    free(set->view.runs);
-    nw_curves_free(&set->curves);
-}
-
-static void forget(struct nw_batch *batch)
-{
-    for (size_t i = 0; i < batch->set_count; i++)
-        free_set(&batch->sets[i]);
-    for (size_t i = 0; i < batch->file_count; i++) {
-        free(batch->files[i].path);
-        nw_results_free(&batch->files[i].results);
-    }
-    batch->set_count = batch->file_count = 0;
-}
-
-static nw_rc find_file(struct nw_batch *batch, const char *path, struct file **file_out)
-{
-    for (size_t i = 0; i < batch->file_count; i++) {
-        if (strcmp(batch->files[i].path, path) == 0) {
-            *file_out = &batch->files[i];
-            return NW_OK;
-        }
-    }
-    if (batch->file_count == FILES_MAX)
-        return nw_fail(NW_EUSAGE, "results: more than %d files in one line", FILES_MAX);
-    if (batch->reader == NULL)
-        return nw_fail(NW_EUSAGE, "results: no file can be read here; leave the key out");
-    struct file file = {.path = strdup(path)};
-    nw_rc rc = file.path != NULL ? batch->reader(path, &file.results)
-                                 : nw_fail(NW_ENOMEM, "no memory for %.80s", path);
-
-    if (rc != NW_OK) {
-        free(file.path);
-        nw_results_free(&file.results);
-        return rc;
-    }
-    batch->files[batch->file_count] = file;
-    *file_out = &batch->files[batch->file_count++];
-    return NW_OK;
-}
-
-static nw_rc add_runs(struct set *set, const struct file *file)
-{
-    const size_t count = set->view.run_count + file->results.run_count;
-    struct nw_run *runs = realloc(set->view.runs, (count > 0 ? count : 1) * sizeof *runs);
-
-    if (runs == NULL)
-        return nw_fail(NW_ENOMEM, "no memory for the runs of %.80s", file->path);
-    set->view.runs = runs;
-    if (file->results.run_count > 0)
-        memcpy(runs + set->view.run_count, file->results.runs,
-               file->results.run_count * sizeof *runs);
-    set->view.run_count = count;
-    return nw_curves_add_with(&set->curves, &file->results, set->gpus_per_node, set->import_error);
-}
-
-static const char *path_at(const json_t *list, size_t index)
-{
-    return json_string_value(json_is_array(list) ? json_array_get(list, index) : list);
-}
-
-static nw_rc fill_set(struct nw_batch *batch, const json_t *list, struct set *set)
-{
-    const size_t count = json_is_array(list) ? json_array_size(list) : 1;
-
-    for (size_t i = 0; i < count; i++) {
-        struct file *file = NULL;
-
-        NW_TRY(find_file(batch, path_at(list, i), &file));
-        NW_TRY(add_runs(set, file));
-    }
-    return NW_OK;
-}
-
-static nw_rc check_paths(const json_t *list)
-{
-    const size_t count = json_is_array(list) ? json_array_size(list) : 1;
-
-    if (count == 0 || count > FILES_MAX)
-        return nw_fail(NW_EUSAGE, "results: %zu files; accepted: a path, or a list of 1 to %d",
-                       count, FILES_MAX);
-    for (size_t i = 0; i < count; i++)
-        if (path_at(list, i) == NULL || path_at(list, i)[0] == '\0')
-            return nw_fail(NW_EUSAGE, "results: not a path; accepted: a path, or a list of paths");
-    return NW_OK;
-}
-
-static nw_rc find_set(struct nw_batch *batch, const json_t *list, int gpus_per_node,
-                      double import_error, const struct set **set_out)
-{
-    NW_TRY(check_paths(list));
-    struct set set = {.key = json_dumps(list, JSON_COMPACT | JSON_ENCODE_ANY),
-                      .gpus_per_node = gpus_per_node,
-                      .import_error = import_error};
-
-    if (set.key == NULL)
-        return nw_fail(NW_ENOMEM, "no memory for the names of results");
-    for (size_t i = 0; i < batch->set_count; i++) {
-        if (batch->sets[i].gpus_per_node == gpus_per_node &&
-            batch->sets[i].import_error == import_error &&
-            strcmp(batch->sets[i].key, set.key) == 0) {
-            free(set.key);
-            *set_out = &batch->sets[i];
-            return NW_OK;
-        }
-    }
-    const size_t more = json_is_array(list) ? json_array_size(list) : 1;
-
-    if (batch->set_count == SETS_MAX || batch->file_count + more > FILES_MAX)
-        forget(batch);
-    const nw_rc rc = fill_set(batch, list, &set);
-
-    if (rc != NW_OK) {
-        free_set(&set);
-        return rc;
-    }
-    batch->sets[batch->set_count] = set;
-    *set_out = &batch->sets[batch->set_count++];
-    return NW_OK;
-}
 
 /* ---- one line as a request ----------------------------------------------------------------- */
 
@@ -268,7 +123,8 @@ static nw_rc set_list(const struct nw_option *row, const json_t *value,
     const size_t count = json_is_array(value) ? json_array_size(value) : 1;
 
     for (size_t i = 0; i < count; i++) {
-        const char *text = path_at(value, i);
+        const char *text =
+            json_string_value(json_is_array(value) ? json_array_get(value, i) : value);
 
         if (text == NULL)
             return not_a_text(json_is_array(value) ? json_array_get(value, i) : value, row->name);
@@ -391,9 +247,10 @@ static nw_rc answer_line(struct nw_batch *batch, json_t *line, json_t *answer)
     const double import_error = assumptions.value[NW_CONSTANT_IMPORT_ERROR];
 
     if (paths != NULL && !json_is_null(paths)) {
-        const struct set *set = NULL;
+        const struct nw_batch_set *set = NULL;
 
-        NW_TRY(find_set(batch, paths, request.gpus_per_node, import_error, &set));
+        NW_TRY(
+            nw_batch_files_find(&batch->files, paths, request.gpus_per_node, import_error, &set));
         results = &set->view;
         curves = &set->curves;
     } else if (request.gpus_per_node == batch->base.gpus_per_node &&
@@ -496,7 +353,7 @@ nw_rc nw_batch_open(const struct nw_model_request *base, const struct nw_results
         return nw_fail(NW_ENOMEM, "no memory for the batch");
     batch->base = *base;
     batch->results = results;
-    batch->reader = reader;
+    batch->files.reader = reader;
     rc = nw_platform_assume(base, &assumptions);
     batch->import_error = assumptions.value[NW_CONSTANT_IMPORT_ERROR];
     if (rc == NW_OK && results != NULL)
@@ -514,7 +371,7 @@ void nw_batch_close(struct nw_batch *batch)
 {
     if (batch == NULL)
         return;
-    forget(batch);
+    nw_batch_files_forget(&batch->files);
     nw_curves_free(&batch->base_curves);
     free(batch);
 }

@@ -86,7 +86,6 @@ static nw_rc find_or_add(struct nw_curves *curves, const struct nw_record *recor
     memcpy(curve->collective, record->collective, sizeof curve->collective);
     memcpy(curve->lane, record->lane, sizeof curve->lane);
     memcpy(curve->features, record->features, sizeof curve->features);
-    memcpy(curve->source, record->source, sizeof curve->source);
     *curve_out = curve;
     return NW_OK;
 }

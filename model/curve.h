@@ -45,7 +45,6 @@ struct nw_curve {
     bool has_interval; /* false: imported times without one; the assumed one is used */
     bool simulated;
     bool hosts_guessed;      /* the log does not say how many hosts: from GPUs per node */
-    char source[256];        /* "results.jsonl", "log.txt:14", "measured here" */
     double roughness;        /* how far points lie from the line between their neighbours, rms */
     double alpha_ns;         /* time of an empty message, from the two smallest sizes */
     double beta_ns_per_byte; /* slope at the largest sizes */

@@ -65,7 +65,6 @@ static bool try_change(const struct search *search, const struct nw_fit_change *
         }
         any = true;
         item->state = next;
-        item->memory = memory;
         item->memory_bytes = memory.total_bytes;
         item->fits = memory.total_bytes <= search->card_bytes &&
                      host_holds(search->platform, &next.layout, &memory);
@@ -223,10 +222,8 @@ nw_rc nw_fit_advise(const struct nw_model *model, const struct nw_layout *layout
 
     NW_TRY(nw_fit_memory(&base, &platform, &memory));
     memset(advice_out, 0, sizeof *advice_out);
-    advice_out->memory_bytes = memory.total_bytes;
-    advice_out->card_bytes = search.card_bytes;
-    advice_out->fits = memory.total_bytes <= search.card_bytes;
-    if (advice_out->fits || platform.memory_bytes == 0)
+    advice_out->fits = platform.memory_bytes == 0 || memory.total_bytes <= search.card_bytes;
+    if (advice_out->fits)
         return NW_OK;
     const double seconds = seconds_per_token(&search, &base);
     bool any_fits = false;

@@ -35,17 +35,15 @@ struct nw_fit_item {
     const struct nw_fit_change *change;
     char text[160];            /* "full recomputation of every layer (--recompute full)" */
     struct nw_fit_state state; /* with the change, as often as it takes to fit */
-    struct nw_memory memory;
-    double memory_bytes; /* of the GPU, as nvidia-smi shows */
-    double time_ratio;   /* GPU-seconds per token over those without the change; NAN: unknown */
-    double step_ratio;   /* seconds per token, the same; below 1 with more GPUs */
+    double memory_bytes;       /* of the GPU, as nvidia-smi shows */
+    double time_ratio; /* GPU-seconds per token over those without the change; NAN: unknown */
+    double step_ratio; /* seconds per token, the same; below 1 with more GPUs */
     bool fits;
 };
 
 #define NW_FIT_MAX 24
 struct nw_fit_advice {
-    double memory_bytes, card_bytes; /* card_bytes 0: unknown, nothing is advised */
-    bool fits;                       /* as it is */
+    bool fits; /* as it is; also where the card's memory is unknown: nothing is advised */
     /* Changes one by one: those that fit first, by time; then the others, by memory. */
     struct nw_fit_item items[NW_FIT_MAX];
     size_t count;

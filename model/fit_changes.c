@@ -192,18 +192,16 @@ static bool adapters(struct nw_fit_state *state, const struct nw_platform *platf
     if (!trains_all(state) || state->job.net.stated_parameters > 0)
         return false;
     state->job.lora.rank = ADAPTER_RANK;
-    state->job.lora.targets = NW_LORA_Q | NW_LORA_K | NW_LORA_V | NW_LORA_O | NW_LORA_UP |
-                              NW_LORA_DOWN | (state->job.net.gated ? NW_LORA_GATE : 0);
+    state->job.lora.targets = nw_lora_all(&state->job.net);
     return true;
 }
 
-/* nf4 with double quantisation: 0.5 + 8/64/8 + 32/(64·256)/8 bytes (Dettmers et al. 2023). */
 static bool quantised_adapters(struct nw_fit_state *state, const struct nw_platform *platform)
 {
     if (state->job.net.stated_parameters > 0 || state->job.lora.base_bytes > 0)
         return false;
     adapters(state, platform);
-    state->job.lora.base_bytes = 0.5 + 1.0 / 64 + 4.0 / (64 * 256);
+    state->job.lora.base_bytes = NW_NF4_BYTES;
     return true;
 }
 
@@ -253,7 +251,10 @@ static void word_pipeline(const struct nw_fit_state *state, char *text, size_t s
 
 static void word_gpus(const struct nw_fit_state *state, char *text, size_t size)
 {
-    snprintf(text, size, "%d GPUs on %d nodes", state->layout.rank_count, state->layout.node_count);
+    const int gpus = state->layout.rank_count, nodes = state->layout.node_count;
+
+    snprintf(text, size, "%d GPUs on %d node%s (--ranks %d --nodes %d)", gpus, nodes,
+             nodes == 1 ? "" : "s", gpus, nodes);
 }
 
 const struct nw_fit_change nw_fit_changes[] = {
@@ -330,7 +331,7 @@ const struct nw_fit_change nw_fit_changes[] = {
      .other_training = true,
      .apply = quantised_adapters},
     {.name = "more-gpus",
-     .option = "--nodes",
+     .option = "--ranks --nodes",
      .word = word_gpus,
      .more_gpus = true,
      .apply = more_gpus,

@@ -29,7 +29,7 @@ const struct nw_weight_format nw_weight_formats[] = {
      .bytes = 0.5 + (2 + 0.5) / 128,
      .source = "GPTQ, AWQ: groups of 128 with a 16-bit scale and a 4-bit zero"},
     {.name = "nf4",
-     .bytes = 0.5 + 1.0 / 64 + 4.0 / (64 * 256),
+     .bytes = NW_NF4_BYTES,
      .source = "QLoRA: blocks of 64 with an 8-bit scale, 256 of these with a 32-bit one"},
     {.name = NULL},
 };

@@ -3,6 +3,12 @@
 
 #include <math.h>
 
+unsigned nw_lora_all(const struct nw_transformer *net)
+{
+    return NW_LORA_Q | NW_LORA_K | NW_LORA_V | NW_LORA_O | NW_LORA_UP | NW_LORA_DOWN |
+           (net->gated ? NW_LORA_GATE : 0);
+}
+
 double nw_job_trained_parameters(const struct nw_job *job)
 {
     const struct nw_transformer *net = &job->net;

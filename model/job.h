@@ -59,6 +59,9 @@ enum {
     NW_LORA_UP = 32,
     NW_LORA_DOWN = 64,
 };
+/* Bytes of a weight in NF4 with double quantisation: 4 bits, and for 64 weights an 8-bit scale that
+ * shares an fp32 one with 255 others (Dettmers et al. 2023, QLoRA, section 3). */
+#define NW_NF4_BYTES (0.5 + 1.0 / 64 + 4.0 / (64 * 256))
 struct nw_lora {
     uint64_t rank;
     unsigned targets; /* NW_LORA_… */
@@ -90,6 +93,8 @@ struct nw_job {
     double tokens; /* of the whole training; NAN: not given */
 };
 
+/* Every matrix of a layer: NW_LORA_…. */
+unsigned nw_lora_all(const struct nw_transformer *net);
 /* Parameters that are trained, those of the adapters if there are any. */
 double nw_job_trained_parameters(const struct nw_job *job);
 /* Per parameter, in use: the job's own, else what its precision and its gradients say. */

@@ -151,10 +151,13 @@ static bool overlap_gradients(struct trial *trial)
     return true;
 }
 
+/* DeepSpeed gathers updated weights at the end of the step in any case. */
 static bool overlap_weights(struct trial *trial)
 {
-    if (trial->profile.weights != NW_OVERLAP_SERIAL ||
-        trial->layout.strategy->gathers == NW_GATHERS_NEVER)
+    const nw_gathers gathers = trial->layout.strategy->gathers;
+
+    if (trial->profile.weights != NW_OVERLAP_SERIAL || gathers == NW_GATHERS_NEVER ||
+        (gathers == NW_GATHERS_UPDATED && strstr(trial->profile.name, "deepspeed") != NULL))
         return false;
     name(trial, "weight gathers behind computation");
     trial->profile.weights = NW_OVERLAP_STREAM;
@@ -172,10 +175,15 @@ static bool overlap_tensor(struct trial *trial)
 
 static bool fused_kernels(struct trial *trial)
 {
-    if (trial->profile.memory_passes <= 1.3)
+    struct nw_profile *profile = &trial->profile;
+    const bool megatron = strcmp(profile->name, "megatron-lm") == 0;
+    const double passes =
+        nw_profile_named(megatron ? "megatron" : "pytorch-compile")->memory_passes;
+
+    if (profile->memory_passes <= passes)
         return false;
     name(trial, "fused elementwise kernels");
-    trial->profile.memory_passes = 1.2;
+    profile->memory_passes = passes;
     return true;
 }
 
@@ -276,35 +284,90 @@ static bool parameters_on_gpu(struct trial *trial)
     return true;
 }
 
-/* One row a lever; `family`: of rows that share one, the best is kept. */
-static const struct row {
-    const char *family, *how;
-    bool changes_rounding;
-    bool (*apply)(struct trial *trial);
-} rows[] = {
-    {"bucket", "bucket_cap_mb; reduce_bucket_size; --ddp-bucket-size", false, larger_bucket},
-    {"bucket", "bucket_cap_mb; reduce_bucket_size; --ddp-bucket-size", false, smaller_bucket},
-    {"micro_batch", "--micro-batch", false, micro_batch_2},
-    {"micro_batch", "--micro-batch", false, micro_batch_4},
-    {"micro_batch", "--micro-batch", false, micro_batch_half},
-    {"recompute", "--recompute", false, recompute_less},
-    {"recompute", "--recompute", false, recompute_selective},
-    {"attention", "--attention", false, flash_attention},
-    {"sequence_parallel", "--sequence-parallel", false, sequence_parallel},
-    {"overlap_gradients", "overlap_comm; --overlap-grad-reduce", false, overlap_gradients},
-    {"overlap_weights", "prefetch; --overlap-param-gather", false, overlap_weights},
-    {"overlap_tensor", "--tp-comm-overlap; async TP", false, overlap_tensor},
-    {"fused_kernels", "torch.compile; Transformer Engine", false, fused_kernels},
-    {"graphs", "mode=\"reduce-overhead\"; --cuda-graph", false, graphs},
-    {"keep_weights", "SHARD_GRAD_OP; reshard_after_forward=False", false, keep_weights},
-    {"hybrid_shards", "HYBRID_SHARD; --shard", false, hybrid_shards},
-    {"virtual_stages", "--virtual-stages", false, interleave},
-    {"reduce_type", "--reduce bf16", true, reduce_in_16_bit},
-    {"fp8", "--precision fp8", true, products_in_fp8},
-    {"wire", NULL, false, faster_wire},
-    {"offload_optimizer", "--offload-optimizer none", false, optimizer_on_gpu},
-    {"offload_params", "--offload-params none", false, parameters_on_gpu},
+/* Who names a setting. */
+typedef enum { PYTORCH, TORCHTITAN, DEEPSPEED, MEGATRON, NAMES_COUNT } naming;
+
+static const struct {
+    const char *framework;
+    naming naming;
+} namings[] = {
+    {"pytorch", PYTORCH},
+    {"pytorch-compile", PYTORCH},
+    {"hf", PYTORCH},
+    {"composer", PYTORCH},
+    {"litgpt", PYTORCH},
+    {"torchtitan", TORCHTITAN},
+    {"torchtitan-compile", TORCHTITAN},
+    {"deepspeed", DEEPSPEED},
+    {"megatron-deepspeed", DEEPSPEED},
+    {"megatron", MEGATRON},
+    {"nemo", MEGATRON},
+    {"megatron-lm", MEGATRON},
 };
+
+/* One row a lever; `family`: of rows that share one, the best is kept. `option`: of this program;
+ * else `setting`: of the framework. A framework that has no such setting cannot do it. */
+static const struct row {
+    const char *family;
+    bool (*apply)(struct trial *trial);
+    const char *option;
+    const char *const *setting; /* by naming */
+    bool changes_rounding;
+} rows[] = {
+#define SETTING(...)                                                                               \
+    .setting = (const char *const[NAMES_COUNT])                                                    \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+#define BUCKET                                                                                     \
+    SETTING([PYTORCH] = "bucket_cap_mb", [DEEPSPEED] = "reduce_bucket_size",                       \
+            [MEGATRON] = "--ddp-bucket-size")
+    {"bucket", larger_bucket, BUCKET},
+    {"bucket", smaller_bucket, BUCKET},
+    {"micro_batch", micro_batch_2, .option = "--micro-batch"},
+    {"micro_batch", micro_batch_4, .option = "--micro-batch"},
+    {"micro_batch", micro_batch_half, .option = "--micro-batch"},
+    {"recompute", recompute_less, .option = "--recompute none"},
+    {"recompute", recompute_selective, .option = "--recompute selective"},
+    {"attention", flash_attention, .option = "--attention flash"},
+    {"sequence_parallel", sequence_parallel, .option = "--sequence-parallel yes"},
+    {"overlap_gradients", overlap_gradients,
+     SETTING([DEEPSPEED] = "overlap_comm", [MEGATRON] = "--overlap-grad-reduce")},
+    {"overlap_weights", overlap_weights,
+     SETTING([DEEPSPEED] = "overlap_comm", [MEGATRON] = "--overlap-param-gather")},
+    {"overlap_tensor", overlap_tensor,
+     SETTING([PYTORCH] = "async TP", [TORCHTITAN] = "enable_async_tensor_parallel",
+             [MEGATRON] = "--tp-comm-overlap")},
+    {"fused_kernels", fused_kernels,
+     SETTING([PYTORCH] = "torch.compile", [TORCHTITAN] = "--compile.enable",
+             [DEEPSPEED] = "torch.compile", [MEGATRON] = "--transformer-impl transformer_engine")},
+    {"graphs", graphs,
+     SETTING([PYTORCH] = "mode=\"reduce-overhead\"", [MEGATRON] = "--cuda-graph-impl")},
+    {"keep_weights", keep_weights,
+     SETTING([PYTORCH] = "SHARD_GRAD_OP; reshard_after_forward=False",
+             [TORCHTITAN] = "fsdp_reshard_after_forward never",
+             [DEEPSPEED] = "stage3_max_live_parameters, stage3_max_reuse_distance",
+             [MEGATRON] = "--data-parallel-sharding-strategy optim_grads")},
+    {"hybrid_shards", hybrid_shards,
+     SETTING([PYTORCH] = "HYBRID_SHARD", [TORCHTITAN] = "data_parallel_replicate_degree",
+             [DEEPSPEED] = "mics_shard_size",
+             [MEGATRON] = "--num-distributed-optimizer-instances")},
+    {"virtual_stages", interleave, .option = "--virtual-stages"},
+    {"reduce_type", reduce_in_16_bit, .option = "--reduce bf16", .changes_rounding = true},
+    {"fp8", products_in_fp8, .option = "--precision fp8", .changes_rounding = true},
+    {.family = "wire", .apply = faster_wire},
+    {"offload_optimizer", optimizer_on_gpu, .option = "--offload-optimizer none"},
+    {"offload_params", parameters_on_gpu, .option = "--offload-params none"},
+};
+
+/* NULL: there is none. */
+static const char *setting_of(const struct row *row, const char *framework)
+{
+    for (size_t i = 0; i < sizeof namings / sizeof namings[0]; i++)
+        if (strcmp(namings[i].framework, framework) == 0)
+            return row->setting[namings[i].naming];
+    return NULL;
+}
 
 /* ---- the search ---------------------------------------------------------------------------- */
 
@@ -330,15 +393,17 @@ static int by_change(const void *left, const void *right)
 
 static void try_row(const struct row *row, const struct trial *as_is, struct nw_levers *levers)
 {
-    struct nw_lever lever = {
-        .key = row->family, .how = row->how, .changes_rounding = row->changes_rounding};
+    struct nw_lever lever = {.key = row->family,
+                             .how = row->setting != NULL ? setting_of(row, as_is->profile.name)
+                                                         : row->option,
+                             .changes_rounding = row->changes_rounding};
     struct trial trial = *as_is;
     struct nw_step step;
 
     trial.what = lever.what;
     trial.size = sizeof lever.what;
     trial.layout.profile = &trial.profile;
-    if (!row->apply(&trial))
+    if ((row->setting != NULL && lever.how == NULL) || !row->apply(&trial))
         return;
     if (nw_predict(&trial.job, &trial.platform, &trial.layout, &trial.scenario, &step) != NW_OK) {
         nw_clear_error(); /* this change cannot be made here */

@@ -12,9 +12,6 @@
 #define DEFAULT_SEQUENCE     4096u
 #define MICRO_BATCH_TOKENS   8192u
 #define DEFAULT_GLOBAL_BATCH 512u
-/* Bytes per weight of a frozen base in NF4: 4 bits, and per block of 64 weights one 8-bit scale
- * that shares an fp32 one with 255 others (Dettmers et al. 2023, QLoRA, section 3: 0.127 bits). */
-#define NF4_BYTES (0.5 + (1.0 + 4.0 / 256) / 64)
 
 void nw_default_note(struct nw_defaults *defaults, const char *option, const char *text,
                      const char *format, ...)
@@ -233,12 +230,11 @@ static nw_rc choose_adapters(const struct nw_model_request *request, struct nw_m
         return nw_fail(NW_EUSAGE, "--lora-rank needs a transformer; %s states parameters only",
                        model->job.net.name);
     lora->rank = request->lora_rank;
-    lora->base_bytes = is(request->base, "nf4") ? NF4_BYTES : is(request->base, "int8") ? 1 : 0;
+    lora->base_bytes = is(request->base, "nf4") ? NW_NF4_BYTES : is(request->base, "int8") ? 1 : 0;
     if (request->lora_targets != NULL)
         return nw_request_each_word(request->lora_targets, "--lora-targets", take_target,
                                     &lora->targets);
-    lora->targets = NW_LORA_Q | NW_LORA_K | NW_LORA_V | NW_LORA_O | NW_LORA_UP | NW_LORA_DOWN |
-                    (model->job.net.gated ? NW_LORA_GATE : 0);
+    lora->targets = nw_lora_all(&model->job.net);
     nw_default_note(&model->defaults, "lora-targets", "every matrix of a layer", "%s",
                     model->job.net.gated ? "q,k,v,o,gate,up,down" : "q,k,v,o,up,down");
     return NW_OK;

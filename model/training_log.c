@@ -251,14 +251,14 @@ static nw_rc tell(const struct scan *scan, const char *what, struct nw_training_
     const struct series *series = &scan->series[row];
     struct nw_training_log log = {
         .writer = patterns[row].writer, .unit = patterns[row].unit, .lines = series->count};
-    size_t count = series->count;
+    size_t count = series->count, start = 0;
 
     memcpy(log.stated, scan->stated, sizeof log.stated);
     if (count > VALUES_MAX) /* long past its start */
         count = VALUES_MAX;
     else
-        log.warm_up = warm_up_of(series->values, count, log.unit != NW_LOG_NS);
-    NW_TRY(nw_stats_of(series->values + log.warm_up, count - log.warm_up, &log.value));
+        start = warm_up_of(series->values, count, log.unit != NW_LOG_NS);
+    NW_TRY(nw_stats_of(series->values + start, count - start, &log.value));
     *log_out = log;
     return NW_OK;
 }

@@ -37,7 +37,7 @@ struct nw_training_log {
     const char *writer;                   /* "Megatron-LM" */
     nw_log_unit unit;                     /* of value */
     struct nw_stats value;                /* of the steady lines */
-    size_t lines, warm_up;                /* that told a step; of which left out at the start */
+    size_t lines;                         /* that told a step; value.count of them are steady */
     uint64_t stated[NW_LOG_STATED_COUNT]; /* that the log says of its run; 0: it does not */
 };
 

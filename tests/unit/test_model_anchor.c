@@ -290,7 +290,7 @@ Test(training_log, the_start_is_left_out_and_the_spread_is_kept)
                  " iteration %zu/ 50 | elapsed time per iteration (ms): %.1f |\r\n", i + 1, ms[i]);
     cr_assert(eq(int, scan(text, &log), NW_OK));
     cr_expect(eq(sz, log.lines, 12));
-    cr_expect(eq(sz, log.warm_up, 2));
+    cr_expect(eq(sz, log.value.count, 10));
     cr_expect(eq(dbl, log.value.median, 1e9));
     cr_expect(log.value.low >= 0.98e9 && log.value.high <= 1.02e9 &&
               log.value.low < log.value.high);

@@ -122,3 +122,47 @@ Test(levers, a_change_made_by_hand_gives_the_step_that_was_promised)
     nw_steps_free(&steps);
     nw_model_close(&model);
 }
+
+/* A setting is named as the framework in use names it; what it has no switch for is not advised,
+ * nor what it does already. */
+Test(levers, settings_are_those_of_the_framework)
+{
+    static const struct {
+        const char *framework, *strategy, *key, *how; /* how NULL: no such lever */
+    } cases[] = {
+        {"torchtitan", "fsdp", "fused_kernels", "--compile.enable"},
+        {"pytorch", "fsdp", "fused_kernels", "torch.compile"},
+        {"megatron-lm", "ddp", "fused_kernels", "--transformer-impl transformer_engine"},
+        {"torchtitan-compile", "fsdp", "fused_kernels", NULL},
+        {"pytorch-compile", "fsdp", "fused_kernels", NULL},
+        {"megatron", "distopt", "fused_kernels", NULL},
+        {"jax", "fsdp", "fused_kernels", NULL},
+        {"torchtitan", "fsdp", "keep_weights", "fsdp_reshard_after_forward never"},
+        {"pytorch", "fsdp", "keep_weights", "SHARD_GRAD_OP; reshard_after_forward=False"},
+        {"deepspeed", "zero1", "overlap_gradients", "overlap_comm"},
+        {"deepspeed", "zero1", "overlap_weights", NULL}, /* it has no such switch */
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct nw_model model = open_job(cases[i].strategy, cases[i].framework, 1, 1);
+        struct nw_platform platform = nw_model_platform(&model);
+        const struct nw_layout layout = nw_model_layout(&model, 2, model.strategies[0]);
+        const struct nw_job job = nw_model_job(&model, &layout);
+        const char *how = NULL;
+        struct nw_levers levers;
+        struct nw_step step;
+
+        platform.memory_bytes = 0; /* whether it fits is not the question */
+        cr_assert(eq(int, nw_predict(&job, &platform, &layout, &model.scenario, &step), NW_OK));
+        nw_levers_of(&job, &platform, &layout, &model.scenario, &step, &levers);
+        for (size_t l = 0; l < levers.count; l++)
+            if (strcmp(levers.items[l].key, cases[i].key) == 0)
+                how = levers.items[l].how;
+        if (cases[i].how == NULL)
+            cr_expect(how == NULL, "%s: %s (%s)", cases[i].framework, cases[i].key, how);
+        else
+            cr_expect(how != NULL && strcmp(how, cases[i].how) == 0, "%s: %s (%s)",
+                      cases[i].framework, cases[i].key, how != NULL ? how : "none");
+        nw_model_close(&model);
+    }
+}
