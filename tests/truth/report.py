@@ -217,7 +217,7 @@ def left_out_table(page, board, found, claims):
     page.title("Not in a claim")
     alone, wide = board.without_group(), board.without_group(4096)
     failed = ", ".join(f"{n} × {what}" for what, n in sorted(board.unanswered.items()) if n)
-    page.say(f"Anchored: {len(alone)} scored rows have no other configuration of their machine and stack and no anchor ({len(wide)} of hidden ≥ 4096). "
+    page.say(f"Anchored: {len(alone)} scored rows are the only configuration of their machine and stack, so nothing can anchor them ({len(wide)} of hidden ≥ 4096). "
              f"Ratio: {len(found) - len(claims.ratio)} of {len(found)} pairs found have no answer. Answers that failed in these two claims, in all runs of this page: {failed or 'none'}.")
 
 
@@ -233,8 +233,13 @@ def memory_items(board):
     return [(r, r.memory() / r.job.memory_gib - 1, None) for r in board.own if r.good and r.job.memory_gib and not r.job.skip and r.memory() == r.memory()]
 
 
+def by_policy(memory):
+    """(policy stated, not stated)"""
+    return [[item for item in memory if item[0].job.policy_stated is flag] for flag in (True, False)]
+
+
 def memory_line(items):
-    stated, left_open = ([item for item in items if item[0].job.policy_stated is flag] for flag in (True, False))
+    stated, left_open = by_policy(items)
     return f"policy stated: {summary(stated).text()}; not stated: {summary(left_open).text()}"
 
 
@@ -347,6 +352,7 @@ def collected_afterwards(page, program, accepted):
     board = Board(jobs, program)
     specs, memory = board.specifications(), memory_items(board)
     turn, once = board.anchored({})
+    stated, left_open = by_policy(memory)
     failed = sum(not r.good for r in board.own)
     page.title("Runs collected afterwards")
     page.say(f"`published/more_steps.csv`, as shipped: {len(table)} rows of {len({row['source'] for row in table})} sources, {len(unread) + failed} not predictable, "
@@ -354,8 +360,7 @@ def collected_afterwards(page, program, accepted):
     page.say()
     page.table(["claim"] + HEADS, [[name] + cells(summary(items)) for name, items in (
         ("specifications", specs), ("anchored, once", once), ("anchored, by a single run", turn),
-        ("memory, policy stated", [item for item in memory if item[0].job.policy_stated]),
-        ("memory, not stated", [item for item in memory if not item[0].job.policy_stated]))])
+        ("memory, policy stated", stated), ("memory, not stated", left_open))])
     page.say()
     by(page, specs, lambda r: r.job.source, "specifications: source")
 

@@ -24,6 +24,7 @@ import report  # noqa: E402
 import rows  # noqa: E402
 import run  # noqa: E402
 import score  # noqa: E402
+import serving  # noqa: E402
 import shapes  # noqa: E402
 import stats  # noqa: E402
 import tables  # noqa: E402
@@ -534,6 +535,13 @@ class Product(unittest.TestCase):
         for name, limits in bounds.items():
             for number, limit in zip(reached[name], limits):
                 self.assertLess(number, limit, name)
+
+    def test_serving_stays_within_bounds(self):
+        found, left_out = serving.speeds(os.environ["NODEWORTH"])
+        self.assertGreaterEqual(len(found), 58)
+        self.assertLessEqual(len(left_out), 5)
+        self.assertLess(stats.median([abs(speed - 1) for _, _, speed, _ in found]), 0.15)
+        self.assertGreater(sum(inside for *_, inside in found) / len(found), 0.9)
 
     def test_the_page_is_not_written_without_its_collectives(self):
         page = report.Page()
