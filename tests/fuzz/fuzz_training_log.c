@@ -24,7 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
     } else if (!(log.value.median > 0) || !isfinite(log.value.median) ||
                !(log.value.low <= log.value.median) || !(log.value.high >= log.value.median) ||
-               log.warm_up >= log.lines || log.stated[NW_LOG_RANKS] > 1u << 30) {
+               log.value.count == 0 || log.value.count > log.lines ||
+               log.stated[NW_LOG_RANKS] > 1u << 30) {
         abort();
     }
     fclose(stream);
