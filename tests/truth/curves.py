@@ -264,12 +264,6 @@ def summary(found, unknown):
         yield "not answered: " + ", ".join(f"{n} points of {k}" for k, n in unknown.items())
 
 
-def lines(path, probe=None, quick=False):
-    """Markdown for ci/validate: the table, then one line a claim."""
-    found, unknown = residuals(read(path), machines(), probe or find_probe(), quick)
-    return list(table_of(found)) + [""] + list(summary(found, unknown))
-
-
 def find_probe():
     root = os.path.dirname(os.path.dirname(HERE))
     for path in (os.environ.get("NW_FABRIC_PROBE"), os.path.join(root, "build", "tests", "fabric_probe")):
