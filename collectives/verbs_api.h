@@ -1,0 +1,57 @@
+/* Private to collectives/. libibverbs and librdmacm, opened at run time: one binary starts on
+ * machines with and without them. Their headers are needed to build (NW_HAVE_VERBS); the structures
+ * are of the libraries' stable interfaces (symbol versions IBVERBS_1.1, RDMACM_1.0). What is inline
+ * in infiniband/verbs.h (posting, polling) goes through the device's own table and needs no symbol.
+ */
+#ifndef NW_COLLECTIVES_VERBS_API_H
+#define NW_COLLECTIVES_VERBS_API_H
+
+#include <infiniband/verbs.h>
+
+#include "base/err.h"
+
+/* X(member, required, result, arguments); the symbol is ibv_<member> */
+#define NW_VERBS_API_MAP(X)                                                                        \
+    X(get_device_list, true, struct ibv_device **, (int *count))                                   \
+    X(free_device_list, true, void, (struct ibv_device * *list))                                   \
+    X(get_device_name, true, const char *, (struct ibv_device * device))                           \
+    X(open_device, true, struct ibv_context *, (struct ibv_device * device))                       \
+    X(close_device, true, int, (struct ibv_context * context))                                     \
+    X(query_device, true, int, (struct ibv_context * context, struct ibv_device_attr * attr))      \
+    X(query_port, true, int,                                                                       \
+      (struct ibv_context * context, uint8_t number, struct ibv_port_attr * attr))                 \
+    X(alloc_pd, true, struct ibv_pd *, (struct ibv_context * context))                             \
+    X(dealloc_pd, true, int, (struct ibv_pd * pd))                                                 \
+    X(reg_mr, true, struct ibv_mr *,                                                               \
+      (struct ibv_pd * pd, void *address, size_t bytes, int access))                               \
+    X(reg_mr_iova2, false, struct ibv_mr *,                                                        \
+      (struct ibv_pd * pd, void *address, size_t bytes, uint64_t iova, unsigned int access))       \
+    X(reg_dmabuf_mr, false, struct ibv_mr *,                                                       \
+      (struct ibv_pd * pd, uint64_t offset, size_t bytes, uint64_t iova, int fd, int access))      \
+    X(dereg_mr, true, int, (struct ibv_mr * mr))                                                   \
+    X(create_comp_channel, true, struct ibv_comp_channel *, (struct ibv_context * context))        \
+    X(destroy_comp_channel, true, int, (struct ibv_comp_channel * channel))                        \
+    X(create_cq, true, struct ibv_cq *,                                                            \
+      (struct ibv_context * context, int entries, void *cq_context,                                \
+       struct ibv_comp_channel *channel, int vector))                                              \
+    X(destroy_cq, true, int, (struct ibv_cq * cq))                                                 \
+    X(get_cq_event, true, int,                                                                     \
+      (struct ibv_comp_channel * channel, struct ibv_cq * *cq, void **cq_context))                 \
+    X(ack_cq_events, true, void, (struct ibv_cq * cq, unsigned int count))                         \
+    X(create_qp, true, struct ibv_qp *, (struct ibv_pd * pd, struct ibv_qp_init_attr * attr))      \
+    X(modify_qp, true, int, (struct ibv_qp * qp, struct ibv_qp_attr * attr, int mask))             \
+    X(destroy_qp, true, int, (struct ibv_qp * qp))                                                 \
+    X(get_async_event, true, int, (struct ibv_context * context, struct ibv_async_event * event))  \
+    X(ack_async_event, true, void, (struct ibv_async_event * event))
+
+struct nw_verbs_api {
+#define X(member, required, result, arguments) result(*member) arguments;
+    NW_VERBS_API_MAP(X)
+#undef X
+    const char *path; /* the file that was loaded */
+};
+
+/* Once per process; later calls return the same table or the same reason (NW_ENODEV). */
+nw_rc nw_verbs_api_open(const struct nw_verbs_api **api_out);
+
+#endif

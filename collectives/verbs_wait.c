@@ -1,0 +1,171 @@
+/* Waiting for completions: nobody waits for ever, and whoever gives up says why. */
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "collectives/verbs_parts.h"
+
+enum {
+    IDLES_A_LOOK = 16,            /* empty polls between looks at the clock */
+    LOOK_FOR_EVENTS_NS = 1000000, /* a system call: not more often */
+};
+
+nw_rc nw_verbs_fail_call(const struct nw_verbs_end *end, int code, const char *what)
+{
+    return nw_fail_lib(code == ENOMEM ? NW_ENOMEM : NW_ELIB, "verbs", code, "%s: %s: %s (%d)",
+                       end->name, what, strerror(code), code);
+}
+
+static nw_rc fail_word(struct nw_verbs_end *end, const struct nw_verbs_word *word, int code,
+                       const char *what)
+{
+    end->broken = true;
+    if (end->trouble == NULL)
+        end->trouble = word;
+    return nw_fail_lib(strcmp(word->where, "here") == 0 ? NW_ELIB : NW_EPEER, "verbs", code,
+                       "RDMA from %s to %s failed, %s: %s%s%s%s%s", end->link.here,
+                       end->link.there[0] != '\0' ? end->link.there : "nobody yet", what,
+                       word->text, word->cause[0] != '\0' ? ". Likely: " : "", word->cause,
+                       word->remedy[0] != '\0' ? ". What to do: " : "", word->remedy);
+}
+
+/* --- events of the device --- */
+
+static bool is_bad(const struct nw_verbs_end *end, const struct ibv_async_event *event)
+{
+    switch (event->event_type) {
+    case IBV_EVENT_PORT_ERR:
+    case IBV_EVENT_LID_CHANGE:
+    case IBV_EVENT_GID_CHANGE:
+        return event->element.port_num == end->port.number &&
+               event->event_type == IBV_EVENT_PORT_ERR;
+    case IBV_EVENT_DEVICE_FATAL:
+        return true;
+    case IBV_EVENT_CQ_ERR:
+        return event->element.cq == end->cq;
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+        for (int i = 0; i < end->qp_count; i++)
+            if (event->element.qp == end->qps[i])
+                return true;
+        return false;
+    default:
+        return false;
+    }
+}
+
+/* Takes all events that wait; the first bad one of this end, or -1. */
+static int look_for_events(struct nw_verbs_end *end)
+{
+    struct pollfd ready = {.fd = end->context->async_fd, .events = POLLIN};
+    struct ibv_async_event event;
+    int bad = -1;
+
+    while (poll(&ready, 1, 0) > 0 && (ready.revents & POLLIN) != 0) {
+        if (end->api->get_async_event(end->context, &event) != 0)
+            break;
+        if (bad < 0 && is_bad(end, &event))
+            bad = (int)event.event_type;
+        end->api->ack_async_event(&event);
+    }
+    return bad;
+}
+
+static nw_rc judge_events(struct nw_verbs_end *end, const char *what)
+{
+    const int event = look_for_events(end);
+
+    return event < 0 ? NW_OK : fail_word(end, nw_verbs_event_word(event), event, what);
+}
+
+/* --- completions --- */
+
+/* The error that a queue fails with comes first; what is flushed after it is its consequence. An
+ * event says more than a status where the card or the cable is the cause. */
+nw_rc nw_verbs_fail_completion(struct nw_verbs_end *end, const struct ibv_wc *wc)
+{
+    const struct nw_verbs_word *word = nw_verbs_status_word(wc->status);
+    const int event = look_for_events(end);
+    char what[80];
+
+    snprintf(what, sizeof what, "%s, status %d, vendor's code 0x%x",
+             (wc->wr_id & NW_VERBS_RECEIVE) != 0 ? "receiving" : nw_verbs_op_name(end->flow.run.op),
+             wc->status, wc->vendor_err);
+    if (event >= 0)
+        return fail_word(end, nw_verbs_event_word(event), event, what);
+    return fail_word(end, word, wc->status, what);
+}
+
+/* --- waiting --- */
+
+void nw_verbs_wait_start(struct nw_verbs_end *end)
+{
+    end->quiet_since_ns = end->events_looked_ns = nw_now_ns();
+    end->idle = 0;
+}
+
+void nw_verbs_wait_moved(struct nw_verbs_end *end)
+{
+    end->idle = 0;
+}
+
+static nw_rc fail_deadline(struct nw_verbs_end *end, const char *what)
+{
+    char time[32];
+
+    end->broken = true;
+    return nw_fail(
+        NW_ETIMEOUT,
+        "RDMA from %s to %s: nothing has moved for %s while %s; the other side has "
+        "stopped, or packets do not arrive (look at its message, at both ports' counters "
+        "and at the GID index and MTU in use)",
+        end->link.here, end->link.there, nw_format_ns(time, end->wish.timeout_ns), what);
+}
+
+/* Until there is a completion, an event of the device, or no more time. */
+static nw_rc sleep_for_event(struct nw_verbs_end *end, double left_ns)
+{
+    struct pollfd ready[2] = {{.fd = end->channel->fd, .events = POLLIN},
+                              {.fd = end->context->async_fd, .events = POLLIN}};
+    struct ibv_cq *cq;
+    void *context;
+
+    if (poll(ready, 2, left_ns > 0 ? (int)(left_ns / 1e6) + 1 : 0) < 0 && errno != EINTR)
+        return nw_verbs_fail_call(end, errno, "waiting for a completion");
+    if ((ready[0].revents & POLLIN) == 0)
+        return NW_OK;
+    if (end->api->get_cq_event(end->channel, &cq, &context) != 0)
+        return nw_verbs_fail_call(end, errno, "waiting for a completion");
+    end->api->ack_cq_events(cq, 1);
+    if (ibv_req_notify_cq(end->cq, 0) != 0)
+        return nw_verbs_fail_call(end, errno, "a completion queue cannot be watched");
+    return NW_OK;
+}
+
+nw_rc nw_verbs_wait_idle(struct nw_verbs_end *end, const char *what)
+{
+    const bool look = end->idle++ % IDLES_A_LOOK == 0 || end->channel != NULL;
+    uint64_t now = 0;
+
+    if (look) {
+        now = nw_now_ns();
+        if (end->idle == 1)
+            end->quiet_since_ns = now;
+        if ((double)(now - end->quiet_since_ns) > end->wish.timeout_ns)
+            return fail_deadline(end, what);
+        if (now - end->events_looked_ns > LOOK_FOR_EVENTS_NS) {
+            end->events_looked_ns = now;
+            NW_TRY(judge_events(end, what));
+        }
+    }
+    if (end->channel != NULL)
+        return sleep_for_event(end, end->wish.timeout_ns - (double)(now - end->quiet_since_ns));
+    if (!end->wish.spin)
+        (void)sched_yield();
+    return NW_OK;
+}
