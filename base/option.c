@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <float.h>
 #include <limits.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -174,7 +175,11 @@ nw_rc nw_options_reset(const struct nw_option *rows, size_t count, void *target)
         if (rows[i].name == NULL)
             continue;
         memset((char *)target + rows[i].offset, 0, field_size(rows[i].type));
-        if (rows[i].fallback != NULL && rows[i].type != NW_OPTION_FLAG)
+        if (rows[i].fallback == NULL || rows[i].type == NW_OPTION_FLAG)
+            continue;
+        if (strcmp(rows[i].fallback, NW_OPTION_NOT_GIVEN) == 0)
+            *(double *)((char *)target + rows[i].offset) = NAN;
+        else
             NW_TRY(nw_option_set(&rows[i], target, rows[i].fallback, rows[i].name));
     }
     return NW_OK;

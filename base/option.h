@@ -41,6 +41,9 @@ struct nw_option_list {
     size_t count;
 };
 
+/* As fallback of a double where 0 is a value of its own: NAN, until it is given. */
+#define NW_OPTION_NOT_GIVEN "nan"
+
 struct nw_option {
     const char *name;     /* long option and key; NULL with a help text: a group heading */
     int key;              /* short option letter, or 0 */

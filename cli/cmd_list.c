@@ -374,8 +374,8 @@ int nw_cmd_list(int argc, char **argv)
                "KIND.\v"
                "KIND: collectives, cases, lanes, backends, devices, dtypes, ops, models, gpus, "
                "strategies, precisions, optimizers, frameworks, constants and errors (--assume), "
-               "importers (logs), formats (files of topo, check "
-               "and audit), facts (keys of topo --json). Exit codes: 0, 2 bad input.",
+               "importers (logs), formats (files of topo, check and audit), facts (keys of topo "
+               "--json). Exit codes: 0, 2 bad input.",
         .rows = rows,
         .row_count = sizeof rows / sizeof rows[0],
         .target = &options,

@@ -14,8 +14,7 @@ static const char doc[] =
     "pipeline, context and expert parallelism, micro-batch, recomputation, offload.\v"
     "What an option fixes (--tp, --micro-batch, --recompute, --strategy, --framework …) stays as "
     "given, everything else is varied. Offload of states and weights is varied where the rate of "
-    "the "
-    "host link is known (--gpu, measured, or --host-gbps). Example:\n\n"
+    "the host link is known (--gpu, measured, or --host-gbps). Example:\n\n"
     "  nodeworth search --model gpt3-175b --gpu a100-80 --nic-gbps 1600 --max-nodes 512 "
     "--global-batch 1536";
 

@@ -228,7 +228,7 @@ struct nw_model {        /* owns its curves and lists */
 struct nw_steps { /* owns its items */
     struct nw_step *items;
     size_t count;
-    size_t unpredicted; /* node counts left out: nothing between nodes measured */
+    size_t unpredicted; /* node counts left out: what passes between their GPUs is unknown */
     size_t undealt;     /* node counts left out: the global batch cannot be dealt to them */
 };
 

@@ -9,12 +9,15 @@
 
 /* 419 unexpected interruptions of 16,384 H100 in 54 days (Grattafiori et al. 2024, The Llama 3 Herd
  * of Models, 3.3.4). */
-#define FAILURES_PER_1000_GPU_DAYS "0.474"
+#define FAILURES_PER_1000_GPU_DAYS 0.474
 /* From a failure until training goes on: judgement, of the order that large runs tell (Jiang et al.
  * 2024, MegaScale). */
-#define RESTART "15min"
+#define RESTART_MINUTES 15
 /* A token is stored as a 32-bit number. */
 #define BYTES_PER_TOKEN "4"
+
+#define TEXT_OF(value) #value
+#define TEXT(macro)    TEXT_OF(macro)
 
 static const char *const rental_names[] = {"auto", "hour", "month", "spot", NULL};
 
@@ -25,6 +28,11 @@ static const char *const rental_names[] = {"auto", "hour", "month", "spot", NULL
     }
 #define MONEY(row_name, field, ...)                                                                \
     ROW(row_name, NW_OPTION_REAL, "X", field, .min = 0, .max = 1e15, __VA_ARGS__)
+
+#define FAILURES_HELP                                                                              \
+    "unexpected interruptions (" TEXT(FAILURES_PER_1000_GPU_DAYS) ": 419 in 54 days on 16,384 "    \
+                                                                  "H100)"
+#define RESTART_HELP "from a failure until training goes on (" TEXT(RESTART_MINUTES) "min)"
 
 const struct nw_option nw_price_options[] = {
     {.help = "Money (any currency):"},
@@ -70,11 +78,9 @@ const struct nw_option nw_price_options[] = {
         .choices = nw_yes_no_names,
         .help = "all nodes together reach no more than one (yes, unless measured on a local disk)"),
     ROW("failures-per-1000-gpu-days", NW_OPTION_REAL, "N", price.failures_per_1000_gpu_days,
-        .min = 0, .max = 1e6, .fallback = FAILURES_PER_1000_GPU_DAYS,
-        .help = "unexpected interruptions (" FAILURES_PER_1000_GPU_DAYS
-                ": 419 in 54 days on 16,384 H100)"),
-    ROW("restart-time", NW_OPTION_DURATION, "TIME", price.restart_ns, .fallback = RESTART,
-        .help = "from a failure until training goes on (" RESTART ")"),
+        .min = 0, .max = 1e6, .fallback = NW_OPTION_NOT_GIVEN, .help = FAILURES_HELP),
+    ROW("restart-time", NW_OPTION_DURATION, "TIME", price.restart_ns,
+        .fallback = NW_OPTION_NOT_GIVEN, .help = RESTART_HELP),
     ROW("checkpoint-interval", NW_OPTION_DURATION, "TIME", price.checkpoint_interval_ns,
         .help = "time between checkpoints (the one that loses least)"),
 };
@@ -297,14 +303,17 @@ static nw_rc check_extras(const struct nw_model_request *request)
 
 static struct nw_failures failures_of(const struct nw_price_request *price)
 {
-    static const char rate[] = FAILURES_PER_1000_GPU_DAYS;
+    const bool rate_assumed = isnan(price->failures_per_1000_gpu_days);
+    const bool restart_assumed = isnan(price->restart_ns);
+    const double rate =
+        rate_assumed ? FAILURES_PER_1000_GPU_DAYS : price->failures_per_1000_gpu_days;
 
     return (struct nw_failures){
-        .per_gpu_hour = price->failures_per_1000_gpu_days / (1000 * 24),
-        .restart_ns = price->restart_ns,
+        .per_gpu_hour = rate / (1000 * 24),
+        .restart_ns = restart_assumed ? RESTART_MINUTES * 60e9 : price->restart_ns,
         .checkpoint_interval_ns = given_or_nan(price->checkpoint_interval_ns),
-        .rate_assumed = price->failures_per_1000_gpu_days == strtod(rate, NULL),
-        .restart_assumed = price->restart_ns == 15 * 60e9,
+        .rate_assumed = rate_assumed,
+        .restart_assumed = restart_assumed,
     };
 }
 

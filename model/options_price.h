@@ -1,6 +1,6 @@
 /* Public. The money part of a request: prices, limits, storage, failures. Numbers that were not
- * given are 0, texts NULL. Embedded in struct nw_model_request; the rows are nw_price_options
- * (model/request.h).
+ * given are 0 (of failures, where 0 means something, NAN), texts NULL. Embedded in struct
+ * nw_model_request; the rows are nw_price_options (model/request.h).
  */
 #ifndef NW_MODEL_OPTIONS_PRICE_H
 #define NW_MODEL_OPTIONS_PRICE_H
@@ -18,10 +18,10 @@ struct nw_price_request { /* beside the price fields of struct nw_model_request 
     double minimum_rental_ns;
     double max_step_ns;
     double bytes_per_token;
-    double read_gb_per_s, write_gb_per_s; /* of a node's path to storage */
-    const char *storage_shared;           /* "yes" "no" */
-    double failures_per_1000_gpu_days;
-    double restart_ns, checkpoint_interval_ns;
+    double read_gb_per_s, write_gb_per_s;          /* of a node's path to storage */
+    const char *storage_shared;                    /* "yes" "no" */
+    double failures_per_1000_gpu_days, restart_ns; /* NAN: not given */
+    double checkpoint_interval_ns;
     /* from a quote only */
     double quoted_read_bytes_per_s, quoted_write_bytes_per_s;
     bool quoted_shared;

@@ -162,9 +162,42 @@ static nw_rc print_fit(FILE *stream, const struct nw_model *model, const struct 
     return NW_OK;
 }
 
-static void print_left_out(FILE *stream, const struct nw_steps *steps)
+static bool is_known(const struct nw_steps *steps, int node_count,
+                     const struct nw_strategy *strategy)
 {
-    if (steps->unpredicted > 0)
+    for (size_t i = 0; i < steps->count; i++)
+        if (steps->items[i].node_count == node_count &&
+            (strategy == NULL || steps->items[i].strategy == strategy))
+            return true;
+    return false;
+}
+
+/* Strategies that go on other node counts only. */
+static void print_strategies_left_out(FILE *stream, const struct nw_model *model,
+                                      const struct nw_steps *steps)
+{
+    for (size_t n = 0; n < model->node_count_count; n++) {
+        const int nodes = model->node_counts[n];
+        bool any = false;
+
+        for (size_t s = 0; model->strategies[s] != NULL && is_known(steps, nodes, NULL); s++) {
+            if (is_known(steps, nodes, model->strategies[s]))
+                continue;
+            fprintf(stream, "%s%s", any ? ", " : "\nLeft out: ", model->strategies[s]->name);
+            any = true;
+        }
+        if (any)
+            fprintf(stream, " on %d node%s (alone, with --strategy and --nodes %d, it says why).\n",
+                    nodes, nodes == 1 ? "" : "s", nodes);
+    }
+}
+
+static void print_left_out(FILE *stream, const struct nw_model *model, const struct nw_steps *steps)
+{
+    if (steps->unpredicted > 0 && model->node_counts[0] == 1 && !is_known(steps, 1, NULL))
+        fprintf(stream, "\nOne node: what passes between its GPUs was not measured; give --gpu, "
+                        "--intra-node GB/s\nor results of one node.\n");
+    else if (steps->unpredicted > 0)
         fprintf(stream, "\nMore nodes: nothing between nodes was measured; give --nic-gbps, "
                         "--inter-node GB/s\nor results of two nodes.\n");
     if (steps->undealt > 0)
@@ -211,7 +244,8 @@ nw_rc nw_report_predict(FILE *stream, const struct nw_model *model, const struct
         assumed |= steps->items[i].assumed;
         optimizer_known = optimizer_known && steps->items[i].optimizer_known;
     }
-    print_left_out(stream, steps);
+    print_left_out(stream, model, steps);
+    print_strategies_left_out(stream, model, steps);
     if (!optimizer_known)
         fprintf(stream, "\nThe optimizer's own time is left out: %s.\n",
                 model->job.offload.optimizer == NW_OFFLOAD_NVME

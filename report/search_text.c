@@ -167,7 +167,10 @@ nw_rc nw_report_search(FILE *stream, const struct nw_model *model,
     const bool priced = isfinite(model->terms.price_per_node_hour);
     struct page page = {.one_node_count = true, .result = result};
     struct nw_table *table;
+    unsigned how = 0;
 
+    for (size_t i = 0; i < result->count; i++)
+        how |= result->items[i].step.how;
     for (size_t i = 1; i < result->count; i++)
         if (result->items[i].step.node_count != result->items[0].step.node_count)
             page.one_node_count = false;
@@ -201,7 +204,7 @@ nw_rc nw_report_search(FILE *stream, const struct nw_model *model,
                             : "Cost: node hours per 10^9 tokens; give --price-per-node-hour for "
                               "money. Further plans of the same strategy and degrees are left out "
                               "(--json).");
-    if ((result->items[result->cheapest].step.how & NW_COST_SIMULATED) != 0)
+    if ((how & NW_COST_SIMULATED) != 0)
         nw_print_wrapped(stream, "", "",
                          "Made from SIMULATED results: no statement about a machine.");
     nw_print_wrapped(stream, "", "",

@@ -89,6 +89,38 @@ Test(reliability, what_is_kept_agrees_with_a_simulation)
     }
 }
 
+/* What a user says is not told as assumed, were it the value that is assumed. */
+Test(reliability, a_given_figure_is_given)
+{
+    static const struct {
+        const char *failures, *restart; /* NULL: not given */
+        double per_1000_gpu_days, restart_min;
+    } cases[] = {{NULL, NULL, 0.474, 15},
+                 {"0.474", "15min", 0.474, 15},
+                 {"0", "0", 0, 0},
+                 {"2", NULL, 2, 15}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct nw_model_request request = request_for("gpt2-124m");
+        const struct nw_option *failures =
+            nw_option_find(nw_price_options, nw_price_option_count, "failures-per-1000-gpu-days");
+        const struct nw_option *restart =
+            nw_option_find(nw_price_options, nw_price_option_count, "restart-time");
+        struct nw_terms terms;
+
+        if (cases[i].failures != NULL)
+            cr_assert(eq(int, nw_option_set(failures, &request, cases[i].failures, "test"), NW_OK));
+        if (cases[i].restart != NULL)
+            cr_assert(eq(int, nw_option_set(restart, &request, cases[i].restart, "test"), NW_OK));
+        cr_assert(eq(int, nw_terms_make(&request, NULL, &terms), NW_OK));
+        cr_expect(eq(int, terms.failures.rate_assumed, cases[i].failures == NULL), "case %zu", i);
+        cr_expect(eq(int, terms.failures.restart_assumed, cases[i].restart == NULL), "case %zu", i);
+        cr_expect(epsilon_eq(dbl, terms.failures.per_gpu_hour * 24000, cases[i].per_1000_gpu_days,
+                             1e-12));
+        cr_expect(eq(dbl, terms.failures.restart_ns, cases[i].restart_min * MINUTE_NS));
+    }
+}
+
 /* 16-bit weights, fp32 copy, two moments: 14 bytes per parameter; the gradients are not kept. */
 Test(reliability, a_checkpoint_is_weights_and_optimizer)
 {
