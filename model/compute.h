@@ -33,7 +33,8 @@ struct nw_compute {
     struct nw_unit_time embedding, head;
 };
 
-/* Scaled by the platform's own time factor (anchor), the profile's, and nothing else. */
+/* Scaled by the platform's time factor (anchor) and, unless the rate is that of a whole step, by
+ * the profile's. */
 void nw_compute_of(const struct nw_job *job, const struct nw_layout *layout, uint64_t micro_batch,
                    const struct nw_platform *platform, struct nw_compute *compute_out);
 

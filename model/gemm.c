@@ -165,10 +165,29 @@ double nw_shape_share(const struct nw_platform *platform, const struct nw_produc
 
 /* ---- measured points ----------------------------------------------------------------------- */
 
-static struct nw_product shape_of(const struct nw_gemm_point *point)
+/* Of an element that these units read. */
+static double element_bytes(nw_units_kind units)
 {
-    return (struct nw_product){
-        .batch = point->batch > 0 ? point->batch : 1, .m = point->m, .n = point->n, .k = point->k};
+    switch (units) {
+    case NW_UNITS_FP32:
+    case NW_UNITS_TF32:
+        return 4;
+    case NW_UNITS_FP16:
+    case NW_UNITS_BF16:
+        break;
+    case NW_UNITS_FP8:
+        return 1;
+    }
+    return 2;
+}
+
+static struct nw_product shape_of(const struct nw_gemm_point *point, nw_units_kind units)
+{
+    return (struct nw_product){.batch = point->batch > 0 ? point->batch : 1,
+                               .m = point->m,
+                               .n = point->n,
+                               .k = point->k,
+                               .in_bytes = element_bytes(units)};
 }
 
 void nw_gemm_prepare(struct nw_platform *platform)
@@ -177,7 +196,7 @@ void nw_gemm_prepare(struct nw_platform *platform)
 
     for (size_t i = 0; i < platform->measured.product_count; i++) {
         struct nw_gemm_point *point = &platform->measured.products[i];
-        const struct nw_product shape = shape_of(point);
+        const struct nw_product shape = shape_of(point, platform->units);
 
         point->log_rows = log(shape.m * shape.batch);
         point->log_n = log(shape.n);
@@ -242,8 +261,13 @@ double nw_product_ns(const struct nw_platform *platform, nw_units_kind units,
 double nw_gemm_efficiency(const struct nw_platform *platform, double batch, double m, double n,
                           double k)
 {
-    const struct nw_product product = {
-        .batch = batch, .m = m, .n = n, .k = k, .in_bytes = 2, .out_bytes = 2};
+    const double in_bytes = element_bytes(platform->units);
+    const struct nw_product product = {.batch = batch,
+                                       .m = m,
+                                       .n = n,
+                                       .k = k,
+                                       .in_bytes = in_bytes,
+                                       .out_bytes = fmax(in_bytes, 2)}; /* of fp8: 16 bit */
     const double ns = nw_product_ns(platform, platform->units, &product);
     const double peak = platform->peak_flops > 0 ? platform->peak_flops
                                                  : nw_sustained_flops(platform, platform->units);

@@ -10,8 +10,9 @@ int32_t nw_graph_add(struct nw_graph *graph, const struct nw_event *event)
         return 0;
     if (graph->count == graph->capacity) {
         const int32_t capacity = graph->capacity > 0 ? 2 * graph->capacity : 512;
-        struct nw_event *events =
-            capacity > 1 << 22 ? NULL : realloc(graph->events, (size_t)capacity * sizeof *events);
+        struct nw_event *events = capacity > NW_GRAPH_EVENTS_MAX
+                                      ? NULL
+                                      : realloc(graph->events, (size_t)capacity * sizeof *events);
 
         if (events == NULL) {
             graph->failed = true;
@@ -148,6 +149,12 @@ static void finish(struct nw_graph *graph, const struct clock *clock, struct nw_
 nw_rc nw_graph_time(struct nw_graph *graph, const struct nw_timing *timing,
                     struct nw_stage_sums *sums_out)
 {
+    if (graph->failed && graph->count == NW_GRAPH_EVENTS_MAX)
+        return nw_fail(
+            NW_EUSAGE,
+            "a step of more than %d events is too long to be timed one by one; accepted: "
+            "fewer --layers, --pp or --virtual-stages",
+            NW_GRAPH_EVENTS_MAX);
     struct clock *clocks = calloc((size_t)graph->stage_count, sizeof *clocks);
 
     if (clocks == NULL || graph->failed) {

@@ -41,7 +41,8 @@ typedef enum {
     NW_EVENT_COPY,
 } nw_event_kind;
 
-#define NW_EVENT_WAITS 4
+#define NW_EVENT_WAITS      4
+#define NW_GRAPH_EVENTS_MAX (1 << 22) /* of a step: hundreds of MB */
 
 struct nw_event {
     nw_event_kind kind;
@@ -65,10 +66,10 @@ struct nw_graph {
     struct nw_event *events;
     int32_t count, capacity;
     int stage_count;
-    bool failed; /* no memory for an event */
+    bool failed; /* no room for an event */
 };
 
-/* Index + 1 of the new event, as `after` takes it; 0: no memory, nw_graph_time says so. */
+/* Index + 1 of the new event, as `after` takes it; 0: no room, nw_graph_time says so. */
 int32_t nw_graph_add(struct nw_graph *graph, const struct nw_event *event);
 void nw_graph_clear(struct nw_graph *graph); /* keeps its memory */
 void nw_graph_free(struct nw_graph *graph);

@@ -2,6 +2,7 @@
  * start. */
 #include <string.h>
 
+#include "base/units.h"
 #include "model/model.h"
 
 typedef unsigned long long number; /* for messages */
@@ -16,8 +17,10 @@ static nw_rc check_ranks(const struct nw_layout *layout)
     const int tp = nw_layout_tp(layout), pp = nw_layout_pp(layout), cp = nw_layout_cp(layout);
     const double product = (double)tp * pp * cp;
 
-    if (layout->node_count < 1 || layout->rank_count < layout->node_count)
-        return nw_fail(NW_EUSAGE, "%d GPUs on %d nodes; accepted: one on each node or more",
+    if (layout->node_count < 1 || layout->rank_count < layout->node_count ||
+        layout->rank_count % layout->node_count != 0)
+        return nw_fail(NW_EUSAGE,
+                       "%d GPUs on %d nodes; accepted: as many on each node, one or more",
                        layout->rank_count, layout->node_count);
     if (product > layout->rank_count)
         return nw_fail(NW_EUSAGE,
@@ -133,8 +136,21 @@ static nw_rc check_experts(const struct nw_layout *layout, const struct nw_trans
     return NW_OK;
 }
 
+/* "zero1, fsdp, …": those that cut the optimizer's states, or only those that cut the weights. */
+static const char *names_that_cut(bool weights, char *text, size_t size)
+{
+    const char *names[16] = {NULL};
+    size_t count = 0;
+
+    for (size_t i = 0; i < nw_strategy_count && count + 1 < sizeof names / sizeof names[0]; i++)
+        if (weights ? nw_strategies[i].weights_sharded : nw_strategies[i].optimizer_sharded)
+            names[count++] = nw_strategies[i].name;
+    return nw_join_names(text, size, names);
+}
+
 static nw_rc check_shard(const struct nw_layout *layout)
 {
+    char accepted[128];
     const int asked = layout->parallel.shard_count, reduce = nw_layout_reduce_count(layout);
     const struct nw_strategy *strategy = layout->strategy;
 
@@ -142,9 +158,8 @@ static nw_rc check_shard(const struct nw_layout *layout)
         return NW_OK;
     if (!strategy->optimizer_sharded)
         return nw_fail(NW_EUSAGE,
-                       "--shard %d: %s cuts nothing; accepted: a strategy that does (fsdp, hsdp, "
-                       "zero1, zero2, zero3, zeropp, distopt)",
-                       asked, strategy->name);
+                       "--shard %d: %s cuts nothing; accepted: a strategy that does (%s)", asked,
+                       strategy->name, names_that_cut(false, accepted, sizeof accepted));
     if (asked > reduce || reduce % asked != 0)
         return nw_fail(NW_EUSAGE,
                        "--shard %d does not divide the %d ranks that share gradients; accepted: a "
@@ -158,17 +173,18 @@ static nw_rc check_framework(const struct nw_layout *layout, const struct nw_job
 {
     const struct nw_strategy *strategy = layout->strategy;
     const struct nw_profile *profile = layout->profile;
-    const int dp = nw_layout_dp(layout), pp = nw_layout_pp(layout);
+    const int copies = nw_layout_reduce_count(layout), pp = nw_layout_pp(layout);
     const struct nw_offload *offload = &job->offload;
+    char accepted[128];
 
     if (strategy == NULL)
         return NW_OK;
-    if (strategy->reduces == NW_REDUCES_NEVER && dp > 1)
+    if (strategy->reduces == NW_REDUCES_NEVER && copies > 1)
         return nw_fail(NW_EUSAGE,
                        "--strategy none keeps one copy of the model, %d GPUs hold %d copies at "
                        "--tp %d x --pp %d x --cp %d; accepted: ddp, or one that cuts (nodeworth "
                        "list strategies)",
-                       layout->rank_count, dp, nw_layout_tp(layout), pp, nw_layout_cp(layout));
+                       layout->rank_count, copies, nw_layout_tp(layout), pp, nw_layout_cp(layout));
     if (pp > 1 && strategy->gradients_sharded && profile != NULL &&
         strstr(profile->name, "deepspeed") != NULL)
         return nw_fail(NW_EUSAGE,
@@ -179,15 +195,14 @@ static nw_rc check_framework(const struct nw_layout *layout, const struct nw_job
         !strategy->weights_sharded)
         return nw_fail(NW_EUSAGE,
                        "--offload-params with --strategy %s: whole weights stay on every GPU; "
-                       "accepted: zero3, fsdp, hsdp, zeropp",
-                       strategy->name);
+                       "accepted: none, or a strategy that cuts the weights (%s)",
+                       strategy->name, names_that_cut(true, accepted, sizeof accepted));
     if (offload->optimizer != NW_OFFLOAD_NONE && layout->rank_count > 1 &&
         !strategy->optimizer_sharded)
         return nw_fail(NW_EUSAGE,
                        "--offload-optimizer with --strategy %s: every GPU updates all weights; "
-                       "accepted: a strategy that cuts the optimizer (zero1, zero2, zero3, fsdp, "
-                       "distopt)",
-                       strategy->name);
+                       "accepted: none, or a strategy that cuts the optimizer (%s)",
+                       strategy->name, names_that_cut(false, accepted, sizeof accepted));
     return NW_OK;
 }
 

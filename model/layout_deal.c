@@ -20,10 +20,10 @@ nw_rc nw_layout_deal(const struct nw_layout *layout, const struct nw_job *job,
     struct nw_deal deal;
 
     if (job->micro_batch == 0)
-        return nw_fail(NW_EUSAGE, "a micro-batch of 0 sequences; accepted: 1 or more");
+        return nw_fail(NW_EUSAGE, "--micro-batch 0: a step of no sequences; accepted: 1 or more");
     if (job->global_batch == 0 || job->global_batch % ranks != 0)
         return nw_fail(NW_EUSAGE,
-                       "a global batch of %llu sequences cannot be dealt evenly to %llu "
+                       "--global-batch %llu: so many sequences cannot be dealt evenly to %llu "
                        "data-parallel ranks; accepted: a multiple of %llu",
                        (unsigned long long)job->global_batch, (unsigned long long)ranks,
                        (unsigned long long)ranks);
@@ -35,10 +35,13 @@ nw_rc nw_layout_deal(const struct nw_layout *layout, const struct nw_job *job,
     deal.micro_batch_count = share / deal.micro_batch;
     deal.global_batch = share * data_ranks(layout, layout->rank_count);
     if (chunks > 1 && pp > 1 && deal.micro_batch_count % (uint64_t)pp != 0)
-        return nw_fail(NW_EUSAGE,
-                       "--virtual-stages %d: %llu micro-batches of a step do not go round %d "
-                       "pipeline stages evenly; accepted: a multiple of --pp",
-                       chunks, (unsigned long long)deal.micro_batch_count, pp);
+        return nw_fail(
+            NW_EUSAGE,
+            "--virtual-stages %d: %llu micro-batches of a step do not go round %d "
+            "pipeline stages evenly; accepted: --global-batch a multiple of %llu (or less "
+            "--micro-batch)",
+            chunks, (unsigned long long)deal.micro_batch_count, pp,
+            (unsigned long long)(ranks * deal.micro_batch) * (unsigned)pp);
     *deal_out = deal;
     return NW_OK;
 }

@@ -3,7 +3,7 @@
  * Of several GPUs the slowest counts, since a step waits for it.
  *
  *     struct nw_measured measured;
- *     nw_measured_of(results, gpu, "bfloat16", &measured);
+ *     nw_measured_of(results, "bfloat16", &measured);
  *     if (measured.memory.known) … bytes per second of memory traffic …
  */
 #ifndef NW_MODEL_MEASURED_H

@@ -57,7 +57,8 @@ double nw_memory_buffers(const struct nw_memory_task *task, const struct nw_stag
         bytes += gathered_bytes(task, own) / nw_layout_shard_count(task->layout);
     if (!cut && strategy != NULL && !alone && trains && strategy->optimizer_sharded &&
         task->policy->bucket_copies)
-        bytes += nw_smaller(profile->reduce_bucket_elements, all) * task->job->gradient_bytes +
+        bytes += nw_smaller(profile->reduce_bucket_elements, all) *
+                     nw_job_gradient_bytes(task->job) +
                  nw_smaller(profile->gather_bucket_elements, all) * e;
     else if (strategy != NULL && trains && !strategy->optimizer_sharded &&
              nw_layout_reduce_count(task->layout) > 1 && profile->buckets_are_copies)
@@ -112,7 +113,7 @@ static void fill_net(struct nw_memory_task *task)
         task->parts[kind] = nw_transformer_layer_parts(net, kind);
         if (lora->rank > 0)
             task->adapters[kind] =
-                (double)nw_transformer_adapter(net, kind, lora->rank, lora->targets);
+                nw_transformer_adapter_parts(net, kind, lora->rank, lora->targets);
         task->saved[kind] = nw_memory_layer(task, kind);
     }
     nw_transformer_embedding(net, &ends);

@@ -33,8 +33,8 @@ struct nw_memory_task { /* what all parts read */
     /* The same for every stage. */
     double layer_count[NW_LAYER_KINDS], all_layers;
     struct nw_layer_parts parts[NW_LAYER_KINDS];
-    double adapters[NW_LAYER_KINDS]; /* parameters of one layer's */
-    double embedding, head;          /* parameters */
+    struct nw_adapter_parts adapters[NW_LAYER_KINDS]; /* parameters of one layer's */
+    double embedding, head;                           /* parameters */
     struct nw_saved saved[NW_LAYER_KINDS];
 };
 
@@ -55,7 +55,7 @@ struct nw_stage_parameters {
     double quantised; /* of which matrices */
     double experts;
     double ends; /* embedding and output layer, as far as they are here */
-    double adapters;
+    double adapters, expert_adapters;
     double layer_unit;     /* the largest layer with its experts */
     double unit_quantised; /* of which matrices */
 };
@@ -71,8 +71,8 @@ struct nw_states nw_memory_states(const struct nw_memory_task *task,
                                   const struct nw_stage_parameters *parameters);
 double nw_memory_weight_bytes(const struct nw_memory_task *task); /* of one trained weight */
 double nw_memory_gradient_bytes(const struct nw_memory_task *task);
-double nw_memory_base_bytes(const struct nw_memory_task *task);   /* of a weight of the layers'
-                                                                     matrices   as it is gathered */
+/* Of a weight of the layers' matrices, as it lies there and is gathered: a quantised base's. */
+double nw_memory_base_bytes(const struct nw_memory_task *task);
 bool nw_memory_weights_cut(const struct nw_memory_task *task);    /* at rest */
 bool nw_memory_keeps_gathered(const struct nw_memory_task *task); /* through the micro-batch */
 bool nw_memory_trains_all(const struct nw_memory_task *task);     /* no adapters */

@@ -60,7 +60,9 @@ struct nw_stage_parameters nw_memory_parameters(const struct nw_memory_task *tas
         own.quantised += stage->layers[kind] * matrices;
         own.layers += stage->layers[kind] * (matrices + rest);
         own.experts += stage->layers[kind] * experts;
-        own.adapters += stage->layers[kind] * task->adapters[kind] / task->tp;
+        own.adapters += stage->layers[kind] * (double)task->adapters[kind].dense / task->tp;
+        own.expert_adapters +=
+            stage->layers[kind] * (double)task->adapters[kind].experts / task->tp / task->ep;
         if (matrices + rest + experts > own.layer_unit) {
             own.layer_unit = matrices + rest + experts;
             own.unit_quantised = matrices + experts;
@@ -70,8 +72,8 @@ struct nw_stage_parameters nw_memory_parameters(const struct nw_memory_task *tas
         own.ends += task->embedding / task->tp;
     if (stage->last) {
         own.ends += task->head / task->tp;
-        if (nw_transformer_shares_embedding(net) &&
-            !stage->first) /* the tied matrix has a copy on the last stage */
+        /* The tied matrix has a copy on the last stage. */
+        if (nw_transformer_shares_embedding(net) && !stage->first)
             own.ends += (double)net->vocab * (double)net->hidden / task->tp;
     }
     return own;
@@ -103,7 +105,7 @@ bool nw_memory_keeps_gathered(const struct nw_memory_task *task)
 
 double nw_memory_gradient_bytes(const struct nw_memory_task *task)
 {
-    const double e = task->job->precision->element_bytes, kept = task->job->gradient_bytes;
+    const double e = task->job->precision->element_bytes, kept = nw_job_gradient_bytes(task->job);
 
     if (weights_are_master(task)) /* autograd: the type of the weights */
         return nw_larger(kept, 4);
@@ -163,7 +165,7 @@ struct nw_states nw_memory_states(const struct nw_memory_task *task,
     const double e = job->precision->element_bytes, weight = nw_memory_weight_bytes(task);
     const double quantised = nw_memory_base_bytes(task);
     const double dense = all ? own->layers + own->ends : own->adapters;
-    const double experts = all ? own->experts : 0;
+    const double experts = all ? own->experts : own->expert_adapters;
     const double master = weights_are_master(task) ? 0 : nw_job_master_bytes(job);
     const double updated =
         cut(task, strategy != NULL && strategy->optimizer_sharded, dense, experts);

@@ -93,8 +93,8 @@ static void add_adapters(struct nw_operators *operators, const struct nw_job *jo
     half.in = rank;
     half.out = out;
     add(operators, &half);
-    operators->forward_bytes += 3 * e * batch * rows * out; /* the sum; backward of the input's
-                                                              gradients */
+    /* The sum; backward of the input's gradients. */
+    operators->forward_bytes += 3 * e * batch * rows * out;
     operators->backward_bytes += 3 * e * batch * rows * in;
 }
 

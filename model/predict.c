@@ -5,8 +5,6 @@
 
 #include "model/step_build.h"
 
-#define LEAST_ERROR 0.20 /* of a step without an anchor */
-
 /* ---- one timing ---------------------------------------------------------------------------- */
 
 static void set_overlap(const struct nw_profile *profile, const nw_overlap *all,
@@ -48,7 +46,8 @@ static nw_assumed loss_assumptions(const struct nw_build *build, nw_overlap mode
            (mode == NW_OVERLAP_FUSED ? NW_ASSUMES(FUSED_LOSS) : NW_ASSUMES(OVERLAP_LOSS));
 }
 
-/* Messages between pipeline stages go to whoever waits for them; they slow nobody down. */
+/* Of the copies to and from the host nothing is lost: they take no SMs. What hides of all other
+ * messages, those between pipeline stages among them, costs what its overlap says. */
 static void add_sums(const struct nw_build *build, const struct nw_timing *timing,
                      const struct nw_stage_sums *sums, struct nw_step *step)
 {
@@ -372,8 +371,11 @@ static void fill_rest(const struct nw_job *job, const struct nw_platform *platfo
 
     /* What nobody has measured on this software is not known better than this. */
     const bool anchored = platform->anchored || platform->rate.source == NW_RATE_STATED;
-    const double least = anchored ? 0 : LEAST_ERROR * step->step_ns;
+    const double least =
+        anchored ? 0 : nw_assumption(platform, NW_CONSTANT_LEAST_ERROR) * step->step_ns;
 
+    if (least > fmin(below, above))
+        step->assumed |= NW_ASSUMES(LEAST_ERROR);
     below = fmax(below, least);
     above = fmax(above, least);
     step->low_ns = fmax(step->step_ns - below, 0);

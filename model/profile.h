@@ -27,7 +27,8 @@ struct nw_profile {
     bool buckets_are_copies;             /* DDP's gradient_as_bucket_view = False */
     bool reduces_last; /* sharded gradients too are reduced after the last micro-batch only */
     nw_overlap gradients, weights, tensor; /* what hides: reductions, gathers, TP all-reduces */
-    double memory_passes;   /* bytes of elementwise work over the least possible (fused): 1 … 2 */
+    double memory_passes;   /* bytes of elementwise work over the least possible (fused): 1 … 2;
+                               of a net as stated, over what it states */
     double launch_share;    /* kernels that the CPU launches for one that the model counts: eager
                                frameworks reshape, cast and copy; 1: none of that; 0: graphs */
     double attention_share; /* rate of its fused attention over the best kernels' (cuDNN, FA-3): 1;

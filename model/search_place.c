@@ -36,9 +36,9 @@ static void take_elements(struct at *at, bool gathered)
     const struct nw_transformer *net = &at->job->net;
 
     for (int k = 0; k < NW_UNIT_KINDS; k++) {
-        at->experts[k] = units[k].expert_elements;
-        at->elements[k] = (gathered ? units[k].gathered_elements : units[k].trained_elements) -
-                          units[k].expert_elements;
+        at->experts[k] = gathered ? units[k].expert_elements : units[k].trained_experts;
+        at->elements[k] =
+            (gathered ? units[k].gathered_elements : units[k].trained_elements) - at->experts[k];
     }
     if (nw_transformer_shares_embedding(net) && nw_layout_pp(at->layout) > 1 &&
         (gathered || at->job->lora.rank == 0))

@@ -37,8 +37,9 @@ struct nw_unit {
     double idle_share; /* of the computation: the GPU waits for the CPU's launches */
     struct nw_unit_time time;
     double gathered_elements;  /* weights of the data-parallel group, after TP and EP */
-    double expert_elements;    /* of which experts, summed over dp × cp / ep ranks */
+    double expert_elements;    /* of which experts, on dp × cp / ep ranks */
     double trained_elements;   /* that have gradients */
+    double trained_experts;    /* of which experts, or their adapters */
     struct nw_tensors tensors; /* their shares, in the order of the forward pass */
     struct nw_message forward[NW_MESSAGES_MAX], backward[NW_MESSAGES_MAX];
 };

@@ -103,7 +103,7 @@ static void fill_bucket(struct nw_build *build, int stage, nw_unit_kind kind, in
         nw_put_units(build, stage, kind, index, 1, true, count);
     if (at->bucket.limit_bytes == 0)
         at->bucket.limit_bytes = bucket_bytes(build, true);
-    const double dense = unit->trained_elements - unit->expert_elements;
+    const double dense = unit->trained_elements - unit->trained_experts;
     const double scale = dense > 0 ? dense / unit->trained_elements : 0;
 
     for (size_t i = unit->tensors.count; i-- > 0;) {
@@ -124,8 +124,8 @@ static void fill_bucket(struct nw_build *build, int stage, nw_unit_kind kind, in
                            ? unit->backward_ns * fmax(1 - sent / unit->trained_elements, 0)
                            : unit->backward_ns,
                        count);
-    if (unit->expert_elements > 0)
-        put_reduction(build, stage, unit->expert_elements, true, count, at->computed);
+    if (unit->trained_experts > 0)
+        put_reduction(build, stage, unit->trained_experts, true, count, at->computed);
 }
 
 void nw_put_backward_unit(struct nw_build *build, int stage, nw_unit_kind kind, int index,
@@ -141,9 +141,9 @@ void nw_put_backward_unit(struct nw_build *build, int stage, nw_unit_kind kind, 
     nw_put_units(build, stage, kind, index, 1, true, count);
     if (!reduces)
         return;
-    put_reduction(build, stage, unit->trained_elements - unit->expert_elements, false, count,
+    put_reduction(build, stage, unit->trained_elements - unit->trained_experts, false, count,
                   at->computed);
-    put_reduction(build, stage, unit->expert_elements, true, count, at->computed);
+    put_reduction(build, stage, unit->trained_experts, true, count, at->computed);
 }
 
 /* The last bucket leaves with the pass. Without a pipeline, the next pass waits for all: an event

@@ -8,7 +8,8 @@
 
 #include <stdlib.h>
 
-enum { EVENTS_MAX = 60000 }; /* more than so many passes: closed form */
+/* More than so many passes, or units in them one by one: closed form. */
+enum { PASSES_MAX = 60000, UNITS_MAX = 600000 };
 
 /* ---- without a pipeline -------------------------------------------------------------------- */
 
@@ -278,7 +279,8 @@ void nw_put_micro_batches(struct nw_build *build)
         put_alone(build);
         return;
     }
-    if ((double)pipe.p * pipe.v * pipe.m * 2 > EVENTS_MAX) {
+    if (2.0 * pipe.m * pipe.p * pipe.v > PASSES_MAX ||
+        2.0 * pipe.m * ((double)build->job->net.layers + 2) > UNITS_MAX) {
         put_closed_form(build);
         return;
     }

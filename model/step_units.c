@@ -126,10 +126,13 @@ static void layer_elements(const struct nw_build *build, int kind, struct nw_uni
         (double)(parts.attention + parts.mlp) / tp + (double)(parts.router + parts.norms) + experts;
     unit->expert_elements = ep > 1 ? experts : 0;
     unit->trained_elements = unit->gathered_elements;
+    unit->trained_experts = unit->expert_elements;
     if (job->lora.rank > 0) {
-        unit->trained_elements =
-            (double)nw_transformer_adapter(&job->net, kind, job->lora.rank, job->lora.targets) / tp;
-        unit->expert_elements = 0;
+        const struct nw_adapter_parts adapter =
+            nw_transformer_adapter_parts(&job->net, kind, job->lora.rank, job->lora.targets);
+
+        unit->trained_experts = ep > 1 ? (double)adapter.experts / (tp * ep) : 0;
+        unit->trained_elements = (double)adapter.dense / tp + (double)adapter.experts / (tp * ep);
     }
     share_tensors(unit);
 }
@@ -189,8 +192,8 @@ void nw_build_units(struct nw_build *build)
     take_time(build, &compute.head, &units[NW_UNIT_HEAD]);
     nw_transformer_embedding(net, &units[NW_UNIT_EMBEDDING].tensors);
     nw_transformer_head(net, &units[NW_UNIT_HEAD].tensors);
-    if (nw_transformer_shares_embedding(net) &&
-        build->stage_count > 1) { /* the last stage keeps a copy of its own */
+    /* The last stage keeps a copy of its own. */
+    if (nw_transformer_shares_embedding(net) && build->stage_count > 1) {
         struct nw_tensors *head = &units[NW_UNIT_HEAD].tensors;
 
         if (head->count < NW_TENSORS_MAX)

@@ -71,8 +71,8 @@ static int32_t put_gather(struct nw_build *build, int stage, nw_unit_kind kind, 
 
         after = copy > 0 ? copy : after;
     }
-    if (strategy->quantised && !backward) { /* ZeRO++ qwZ: 8 bit, from all; backward hpZ: within the
-                                               node (Wang et al. 2023, section 3) */
+    /* ZeRO++ qwZ: 8 bit, from all; backward hpZ: within the node (Wang et al. 2023, section 3). */
+    if (strategy->quantised && !backward) {
         bytes = fmin(bytes, 1);
         group = NW_GROUP_DP;
     }
@@ -137,8 +137,8 @@ static void add_updated(const struct nw_build *build, nw_unit_kind kind, struct 
 {
     const struct nw_unit *unit = &build->units[kind];
 
-    elements->dense += unit->trained_elements - unit->expert_elements;
-    elements->experts += unit->expert_elements;
+    elements->dense += unit->trained_elements - unit->trained_experts;
+    elements->experts += unit->trained_experts;
 }
 
 static void put_forward_of_updated(struct nw_build *build, int stage, const struct nw_chunk *chunk,
@@ -256,7 +256,7 @@ void nw_put_updated_weights(struct nw_build *build, int stage, int32_t after)
         build->profile->weights != NW_OVERLAP_SERIAL)
         return;
     for (int c = 0; c < build->virtual_stages; c++) {
-        const struct nw_chunk chunk = nw_build_chunk(build, stage, c);
+        const struct nw_chunk chunk = nw_build_chunk(build, build->first_stage + stage, c);
         const int length = nw_chunk_length(&chunk);
 
         for (int i = 0; i < length; i++)

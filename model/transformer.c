@@ -199,7 +199,7 @@ void nw_transformer_head(const struct nw_transformer *net, struct nw_tensors *te
         add_linear(&tensors, net->hidden, net->hidden, true);
         add_norm(&tensors, net, net->hidden);
     }
-    add(&tensors, net->tied ? 0 : net->vocab * embedding_size(net));
+    add(&tensors, net->tied || net->no_vocabulary_head ? 0 : net->vocab * embedding_size(net));
     add(&tensors, net->head_bias ? net->vocab : 0);
     if (net->pooler)
         add_linear(&tensors, net->hidden, net->hidden, true);
@@ -294,21 +294,35 @@ static uint64_t attention_ends(const struct nw_transformer *net, unsigned target
     return sum;
 }
 
+/* The same of an MLP's. */
+static uint64_t mlp_ends(const struct nw_transformer *net, unsigned targets, uint64_t width)
+{
+    const unsigned wanted = targets & (net->gated ? NW_LORA_GATE | NW_LORA_UP | NW_LORA_DOWN
+                                                  : NW_LORA_UP | NW_LORA_DOWN);
+
+    return width > 0 ? (uint64_t)__builtin_popcount(wanted) * (net->hidden + width) : 0;
+}
+
+struct nw_adapter_parts nw_transformer_adapter_parts(const struct nw_transformer *net, int kind,
+                                                     uint64_t rank, unsigned targets)
+{
+    const bool experts = kind == NW_LAYER_EXPERTS;
+
+    if (net->stated_parameters > 0)
+        return (struct nw_adapter_parts){0};
+    return (struct nw_adapter_parts){
+        .dense = rank * (attention_ends(net, targets) +
+                         mlp_ends(net, targets, experts ? net->shared_ffn : net->ffn)),
+        .experts = experts ? rank * net->experts * mlp_ends(net, targets, net->expert_ffn) : 0,
+    };
+}
+
 uint64_t nw_transformer_adapter(const struct nw_transformer *net, int kind, uint64_t rank,
                                 unsigned targets)
 {
-    if (net->stated_parameters > 0)
-        return 0;
-    const unsigned wanted = targets & (net->gated ? NW_LORA_GATE | NW_LORA_UP | NW_LORA_DOWN
-                                                  : NW_LORA_UP | NW_LORA_DOWN);
-    const uint64_t matrices = (uint64_t)__builtin_popcount(wanted);
-    const bool shared = kind == NW_LAYER_EXPERTS && net->shared_ffn > 0;
-    const uint64_t width = kind == NW_LAYER_EXPERTS ? net->expert_ffn : net->ffn;
-    const uint64_t copies = kind == NW_LAYER_EXPERTS ? net->experts : 1;
-    const uint64_t mlp =
-        matrices * (copies * (net->hidden + width) + (shared ? net->hidden + net->shared_ffn : 0));
+    const struct nw_adapter_parts parts = nw_transformer_adapter_parts(net, kind, rank, targets);
 
-    return rank * (attention_ends(net, targets) + mlp);
+    return parts.dense + parts.experts;
 }
 
 /* Elements of the layer's matrices that one token is multiplied with. */

@@ -25,7 +25,7 @@ struct nw_transformer {
     uint64_t heads, kv_heads, head_size; /* attention width = heads × head_size */
     uint64_t vocab;
     uint64_t positions;      /* rows of learned position embeddings; 0: rotary or ALiBi, none */
-    bool alibi;              /* positions by a slope on the scores (BLOOM, MPT) */
+    bool alibi;              /* positions by a slope on the scores (BLOOM, MPT, Baichuan 13B) */
     uint64_t max_positions;  /* longest sequence the model was made for; 0: unknown */
     uint64_t token_types;    /* BERT's segment embeddings; 0: none */
     uint64_t embedding_size; /* width of the token embeddings, projected to hidden; 0: hidden */
@@ -109,6 +109,11 @@ struct nw_layer_parts nw_transformer_layer_parts(const struct nw_transformer *ne
  * matrices of the query, K the one down to kv_rank, V the one up from it. */
 uint64_t nw_transformer_adapter(const struct nw_transformer *net, int kind, uint64_t rank,
                                 unsigned targets);
+struct nw_adapter_parts { /* experts: of all of them; EP cuts those */
+    uint64_t dense, experts;
+};
+struct nw_adapter_parts nw_transformer_adapter_parts(const struct nw_transformer *net, int kind,
+                                                     uint64_t rank, unsigned targets);
 
 /* Floating-point operations of one micro-batch of `tokens` tokens in sequences of `sequence`
  * (multiply and add count as two). A token's own experts only. A net as stated: tokens / sequence

@@ -23,8 +23,11 @@ static double updated_parameters(const struct nw_job *job, const struct nw_layou
         const struct nw_layer_parts parts = nw_transformer_layer_parts(net, kind);
 
         if (job->lora.rank > 0) {
-            plain += count / tp *
-                     (double)nw_transformer_adapter(net, kind, job->lora.rank, job->lora.targets);
+            const struct nw_adapter_parts adapter =
+                nw_transformer_adapter_parts(net, kind, job->lora.rank, job->lora.targets);
+
+            plain += count * (double)adapter.dense / tp;
+            experts += count * (double)adapter.experts / (tp * ep);
             continue;
         }
         plain += count * ((double)(parts.attention + parts.mlp) / tp +
@@ -32,7 +35,7 @@ static double updated_parameters(const struct nw_job *job, const struct nw_layou
         experts += count * (double)parts.experts / (tp * ep);
     }
     if (job->lora.rank > 0)
-        return plain / ranks;
+        return plain / ranks + experts / expert_ranks;
     nw_transformer_embedding(net, &embedding);
     nw_transformer_head(net, &head);
     plain += pp > 1 ? (double)(embedding.total > head.total ? embedding.total : head.total) / tp

@@ -329,6 +329,30 @@ Test(model_compute, adapters_of_experts_are_computed)
     cr_expect_eq(with.linears[with.linear_count - 1].batch, 2);
 }
 
+/* EP deals the experts' adapters with their experts: this rank updates and keeps its own only. */
+Test(model_compute, adapters_of_experts_lie_with_their_experts)
+{
+    struct nw_job job = job_of("mixtral-8x7b");
+    struct nw_layout layout = {
+        .node_count = 1, .rank_count = 8, .strategy = nw_strategy_named("ddp")};
+    const struct nw_platform platform = catalogue_platform("A100 SXM4 80GB", job.precision);
+    const double layers = 32 * 16.0, dense = layers * 2 * 4096,
+                 experts = layers * 8 * (4096 + 14336);
+    struct nw_memory whole, part;
+    nw_assumed assumed;
+
+    job.lora = (struct nw_lora){.rank = 16, .targets = NW_LORA_Q | NW_LORA_UP};
+    const double one = nw_update_of(&job, &layout, &platform).gpu_ns;
+
+    nw_memory_of(&job, &layout, 1, 1, &platform.assumptions, &whole, &assumed);
+    layout.parallel.ep = 8;
+    nw_memory_of(&job, &layout, 1, 1, &platform.assumptions, &part, &assumed);
+    cr_expect_float_eq(part.optimizer_bytes / whole.optimizer_bytes,
+                       (dense + experts / 8) / (dense + experts), 1e-9);
+    cr_expect_float_eq(nw_update_of(&job, &layout, &platform).gpu_ns / one,
+                       (dense + experts / 8) / (dense + experts), 1e-9);
+}
+
 /* Each property of a framework changes what it says and nothing else. */
 Test(model_compute, frameworks_stop_early_sum_apart_and_leave_gaps)
 {

@@ -98,6 +98,28 @@ Test(model_gemm, measured_points_come_before_the_law)
     cr_expect(nw_gemm_efficiency(&platform, 1, 4096, 4096, 5120) < law * 0.6);
 }
 
+/* Each unit's own bytes: rows of 4064 lie on whole lines in fp32, not in 16 bit; a product bound by
+ * memory takes half as long in fp8. */
+Test(model_gemm, elements_are_as_wide_as_the_units_read_them)
+{
+    struct nw_platform fp32 = platform_of("A100 SXM4 80GB", NW_UNITS_FP32);
+    const struct nw_platform bf16 = platform_of("H100 SXM5 80GB", NW_UNITS_BF16);
+    const struct nw_platform fp8 = platform_of("H100 SXM5 80GB", NW_UNITS_FP8);
+    const struct nw_product product = {
+        .batch = 1, .m = 4096, .n = 4064, .k = 4064, .in_bytes = 4, .out_bytes = 4};
+
+    fp32.measured.products[0] =
+        (struct nw_gemm_point){.batch = 1, .m = 4096, .n = 4064, .k = 4064, .flops_per_s = 9e12};
+    fp32.measured.product_count = 1;
+    nw_gemm_prepare(&fp32);
+    cr_expect_float_eq(nw_product_flops(&product) / nw_product_ns(&fp32, NW_UNITS_FP32, &product) *
+                           1e9 / 9e12,
+                       1, 1e-6);
+    cr_expect_float_eq(nw_gemm_efficiency(&fp8, 1, 1, 16384, 16384) * fp8.peak_flops /
+                           (nw_gemm_efficiency(&bf16, 1, 1, 16384, 16384) * bf16.peak_flops),
+                       2, 1e-3);
+}
+
 /* Units: fp32 without matrix units is the slowest, fp8 the fastest; V100 has no bf16. */
 Test(model_gemm, rates_of_the_units)
 {

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <string.h>
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -109,4 +110,18 @@ Test(graph, what_is_counted_several_times_is_paid_as_often)
     nw_graph_clear(&graph);
     cr_expect(eq(int, graph.count, 0));
     nw_graph_free(&graph);
+}
+
+/* No more events than there may be: said in the words of what makes so many. */
+Test(graph, too_many_events_are_refused_and_named)
+{
+    struct nw_graph graph = {
+        .stage_count = 1, .count = NW_GRAPH_EVENTS_MAX, .capacity = NW_GRAPH_EVENTS_MAX};
+    const struct nw_timing timing = {.compute_scale = 1};
+    struct nw_stage_sums sums;
+
+    cr_expect(eq(int, nw_graph_add(&graph, &(struct nw_event){.ns = 1}), 0));
+    cr_expect(eq(int, nw_graph_time(&graph, &timing, &sums), NW_EUSAGE));
+    cr_expect(ne(ptr, strstr(nw_last_error()->text, "--pp"), NULL));
+    nw_clear_error();
 }

@@ -82,7 +82,10 @@ Test(layout, contradictions_name_the_option_and_what_is_accepted)
         {{.parallel = {.ep = 2}}, "ddp", NULL, {"--ep 2", "accepted: 1"}},
         {{.parallel = {.shard_count = 5}}, "fsdp", NULL, {"--shard 5", "divisor of 32"}},
         {{.parallel = {.shard_count = 8}}, "ddp", NULL, {"--shard 8", "ddp cuts nothing"}},
+        {{.parallel = {.shard_count = 8}}, "ddp", NULL, {"fsdp-keep, hsdp", "zeropp, distopt"}},
         {{.parallel = {.tp = 2}}, "none", NULL, {"--strategy none", "16 copies"}},
+        /* the ranks of a cut sequence hold the same weights */
+        {{.parallel = {.tp = 16, .cp = 2}}, "none", NULL, {"--strategy none", "2 copies"}},
         {{.parallel = {.pp = 2}}, "zero3", "deepspeed", {"zero3 with --pp 2", "zero1"}},
     };
     const struct nw_job job = llama();
@@ -102,6 +105,28 @@ Test(layout, contradictions_name_the_option_and_what_is_accepted)
                       "case %zu: \"%s\" not in \"%s\"", i, cases[i].says[w], nw_last_error()->text);
         nw_clear_error();
     }
+}
+
+Test(layout, a_deal_that_does_not_go_up_names_what_would)
+{
+    struct nw_job job = llama();
+    struct nw_layout layout = {.node_count = 2, .rank_count = 16};
+    struct nw_deal deal;
+
+    job.global_batch = 24;
+    cr_expect(eq(int, nw_layout_deal(&layout, &job, &deal), NW_EUSAGE));
+    cr_expect(ne(ptr, strstr(nw_last_error()->text, "--global-batch 24"), NULL));
+    nw_clear_error();
+    layout.parallel = (struct nw_parallel){.pp = 4, .virtual_stages = 2};
+    job.micro_batch = 1;
+    cr_expect(eq(int, nw_layout_deal(&layout, &job, &deal), NW_EUSAGE)); /* 6 micro-batches */
+    cr_expect(ne(ptr, strstr(nw_last_error()->text, "multiple of 16"), NULL));
+    nw_clear_error();
+    job.global_batch = 32;
+    cr_expect(eq(int, nw_layout_deal(&layout, &job, &deal), NW_OK));
+    layout = (struct nw_layout){.node_count = 3, .rank_count = 16};
+    cr_expect(eq(int, nw_layout_check(&layout, &job), NW_EUSAGE));
+    nw_clear_error();
 }
 
 Test(layout, offload_needs_a_strategy_that_cuts_what_is_moved)

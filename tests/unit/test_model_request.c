@@ -431,7 +431,10 @@ Test(request, assumed_errors_reach_the_interval)
         double tflops, gemm_tflops;
     } cases[] = {{"RATE_ERROR_STATED=0.01", "RATE_ERROR_STATED=0.5", 100, 0},
                  {"RATE_ERROR_ASSUMED=0.01", "RATE_ERROR_ASSUMED=0.5", 0, 200},
-                 {"IMPORT_ERROR=0.01", "IMPORT_ERROR=0.9", 100, 0}};
+                 {"IMPORT_ERROR=0.01", "IMPORT_ERROR=0.9", 100, 0},
+                 {"LEAST_ERROR=0.01", "LEAST_ERROR=0.9", 0, 200}};
+    static const nw_assumed used[] = {NW_ASSUMES(RATE_ERROR_STATED), NW_ASSUMES(RATE_ERROR_ASSUMED),
+                                      NW_ASSUMES(IMPORT_ERROR), NW_ASSUMES(LEAST_ERROR)};
     struct nw_results results = imported();
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -455,6 +458,8 @@ Test(request, assumed_errors_reach_the_interval)
                       nw_last_error()->text);
             struct nw_steps steps = predicted(&model);
 
+            cr_expect(ne(u64, !large || (steps.items[0].assumed & used[i]) != 0, 0), "%s",
+                      cases[i].large);
             width[large] =
                 (steps.items[0].high_ns - steps.items[0].low_ns) / steps.items[0].step_ns;
             nw_steps_free(&steps);

@@ -438,6 +438,57 @@ Test(step, parts_of_a_closed_form_are_of_the_stage_that_it_stands_on)
     nw_curves_free(&curves);
 }
 
+/* Its weights are gathered too as that stage has them: two more layers lie on the first ones, which
+ * have no output layer. */
+Test(step, a_closed_form_gathers_the_weights_of_the_stage_that_it_stands_on)
+{
+    struct nw_curves curves = curves_at(300e9, 50e9);
+    const struct nw_platform platform = platform_on(&curves, 400, 8);
+    struct nw_job job = preset_job("llama-3-8b", 4096, 1, 4096);
+    const struct nw_layout layout = {.node_count = 32,
+                                     .rank_count = 256,
+                                     .strategy = nw_strategy_named("zero1"),
+                                     .profile = nw_profile_named("megatron-lm"),
+                                     .parallel = {.pp = 128}};
+    struct nw_tensors head;
+    struct nw_step step;
+
+    job.net.layers = 130;
+    nw_transformer_head(&job.net, &head);
+    cr_assert(eq(int, nw_predict(&job, &platform, &layout, NULL, &step), NW_OK), "%s",
+              nw_last_error()->text);
+    cr_expect(eq(int, step.stage, 127));
+    near(step.traffic.message_bytes,
+         2.0 * (double)(nw_transformer_layer_parts(&job.net, NW_LAYER_PLAIN).total + head.total),
+         1e-9, "largest message");
+    nw_curves_free(&curves);
+}
+
+/* Layers in thousands of passes are told by the closed form, not one by one. */
+Test(step, very_long_steps_take_little_memory)
+{
+    struct nw_curves curves = curves_at(300e9, 50e9);
+    const struct nw_platform platform = platform_on(&curves, 400, 8);
+    struct nw_job job = preset_job("llama-3-8b", 4096, 1, 4096);
+    const struct nw_layout layout = {.node_count = 8,
+                                     .rank_count = 64,
+                                     .strategy = nw_strategy_named("ddp"),
+                                     .parallel = {.pp = 64}};
+    struct nw_graph events = {0};
+    struct nw_step step;
+
+    job.net.layers = 4096;
+    job.offload.activations = NW_OFFLOAD_CPU;
+    job.recompute = NW_RECOMPUTE_FULL;
+    cr_assert(eq(int,
+                 nw_predict_time(&job, &platform, &layout, &nw_scenario_likely, &events, &step),
+                 NW_OK),
+              "%s", nw_last_error()->text);
+    cr_expect(lt(int, events.count, 100000));
+    nw_graph_free(&events);
+    nw_curves_free(&curves);
+}
+
 /* The ring of CP hides on a stream, whatever the framework does with the rest. */
 Test(step, losses_are_assumed_of_what_hides)
 {
