@@ -86,6 +86,18 @@ bool nw_emit_is(const struct nw_emission *emission, const char *strategies)
     return false;
 }
 
+bool nw_emit_is_adam(const struct nw_emission *emission)
+{
+    const char *name = emission->job.optimizer->name;
+
+    return strcmp(name, "adam") == 0 || strcmp(name, "adamw") == 0;
+}
+
+bool nw_emit_is_fp16(const struct nw_emission *emission)
+{
+    return emission->job.precision->units == NW_UNITS_FP16;
+}
+
 nw_rc nw_emit_any(const struct nw_emission *emission)
 {
     (void)emission;

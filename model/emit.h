@@ -54,6 +54,8 @@ void nw_emit_quote(FILE *stream, const char *word);
 
 /* Private to model/emit*.c. */
 bool nw_emit_is(const struct nw_emission *emission, const char *strategies); /* "zero1 zero2" */
+bool nw_emit_is_adam(const struct nw_emission *emission); /* 32 bits, AdamW too */
+bool nw_emit_is_fp16(const struct nw_emission *emission);
 nw_rc nw_emit_any(const struct nw_emission *emission);
 nw_rc nw_emit_deepspeed_check(const struct nw_emission *emission);
 nw_rc nw_emit_deepspeed(const struct nw_emission *emission, FILE *stream);

@@ -100,16 +100,39 @@ static void write_fsdp(const struct nw_emission *emission, FILE *stream)
             yes_no(emission->job.recompute == NW_RECOMPUTE_FULL));
 }
 
+/* Mixed: fp32 weights, computed with in fewer bits. Without them the script loads short ones. */
+static bool is_mixed(const struct nw_job *job)
+{
+    return job->precision->half && nw_job_master_bytes(job) > 0;
+}
+
+/* What the file has no key for. */
+static void write_script_notes(const struct nw_emission *emission, FILE *stream)
+{
+    const struct nw_job *job = &emission->job;
+    const bool fsdp = !nw_emit_is(emission, "ddp");
+
+    fprintf(stream, "# In the script: micro-batch %llu, gradient_accumulation_steps %llu",
+            (unsigned long long)emission->step->micro_batch,
+            (unsigned long long)emission->step->micro_batch_count);
+    if (job->recompute == NW_RECOMPUTE_SELECTIVE || (job->recompute == NW_RECOMPUTE_FULL && !fsdp))
+        fprintf(stream, ", %s recomputation", nw_recompute_name(job->recompute));
+    if (job->precision->half && !is_mixed(job))
+        fprintf(stream, ", weights in %s", job->precision->name);
+    fprintf(stream, ".\n");
+}
+
 nw_rc nw_emit_accelerate(const struct nw_emission *emission, FILE *stream)
 {
-    const char *precision = emission->job.precision->name;
+    const struct nw_job *job = &emission->job;
     const bool fsdp = !nw_emit_is(emission, "ddp");
-    const bool mixed = strcmp(precision, "fp32") != 0 && strcmp(precision, "tf32") != 0;
 
     fprintf(stream,
             "# On each node: accelerate launch --config_file accelerate.yaml --machine_rank RANK"
-            " --main_process_ip HOST %s\n"
-            "# In the script: micro-batch %llu, gradient_accumulation_steps %llu.\n"
+            " --main_process_ip HOST %s\n",
+            emission->script);
+    write_script_notes(emission, stream);
+    fprintf(stream,
             "compute_environment: LOCAL_MACHINE\n"
             "distributed_type: %s\n"
             "mixed_precision: '%s'\n"
@@ -119,9 +142,8 @@ nw_rc nw_emit_accelerate(const struct nw_emission *emission, FILE *stream)
             "rdzv_backend: c10d\n"
             "same_network: true\n"
             "use_cpu: false\n",
-            emission->script, (unsigned long long)emission->step->micro_batch,
-            (unsigned long long)emission->step->micro_batch_count, fsdp ? "FSDP" : "MULTI_GPU",
-            mixed ? precision : "no", emission->step->node_count, emission->step->rank_count);
+            fsdp ? "FSDP" : "MULTI_GPU", is_mixed(job) ? job->precision->name : "no",
+            emission->step->node_count, emission->step->rank_count);
     if (fsdp)
         write_fsdp(emission, stream);
     return NW_OK;

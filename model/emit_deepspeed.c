@@ -31,6 +31,20 @@ static nw_rc check_offload(const struct nw_emission *emission)
     return NW_OK;
 }
 
+/* runtime/engine.py _do_optimizer_sanity_check */
+static nw_rc check_types(const struct nw_emission *emission)
+{
+    const struct nw_job *job = &emission->job;
+
+    if (job->precision->half && nw_job_master_bytes(job) <= 0)
+        return nw_fail(NW_EUSAGE, "ds_config.json is written for an optimizer with an fp32 copy of "
+                                  "the weights; accepted: --master fp32");
+    if (nw_emit_is(emission, "ddp") && nw_job_gradient_bytes(job) > job->precision->element_bytes)
+        return nw_fail(NW_EUSAGE, "DeepSpeed without ZeRO keeps gradients in the type of the "
+                                  "weights; accepted: --gradients same, or --strategy zero1");
+    return NW_OK;
+}
+
 /* MiCS, the shards of ZeRO-3 on fewer ranks, is gone from DeepSpeed (issue 8489). */
 nw_rc nw_emit_deepspeed_check(const struct nw_emission *emission)
 {
@@ -52,6 +66,7 @@ nw_rc nw_emit_deepspeed_check(const struct nw_emission *emission)
                        "or --strategy zeropp",
                        emission->step->strategy->name, nw_layout_shard_count(layout),
                        nw_layout_reduce_count(layout));
+    NW_TRY(check_types(emission));
     return check_offload(emission);
 }
 
@@ -105,8 +120,8 @@ static nw_rc add_zero(json_t *root, const struct nw_emission *emission)
 {
     const struct nw_job *job = &emission->job;
     const int stage = stage_of(emission);
-    const double width = job->gradient_bytes > 0 ? job->gradient_bytes : 2;
-    const uint64_t elements = (uint64_t)(fmax(emission->bucket_bytes, 1) / width);
+    const uint64_t elements =
+        (uint64_t)(fmax(emission->bucket_bytes, 1) / nw_job_gradient_bytes(job));
     json_t *zero = json_object();
 
     NW_TRY(nw_json_set_new(root, "zero_optimization", zero));
@@ -126,12 +141,11 @@ static nw_rc add_zero(json_t *root, const struct nw_emission *emission)
     return add_stage3(zero, emission, elements);
 }
 
-/* Types by their names in DeepSpeed; a learning rate is not ours to choose, so the optimizer stays
- * in the script unless it is one that DeepSpeed must make itself. */
-static nw_rc add_precision(json_t *root, const struct nw_job *job)
+/* Types by their names in DeepSpeed. */
+static nw_rc add_precision(json_t *root, const struct nw_emission *emission)
 {
-    const bool half = strcmp(job->precision->name, "fp16") == 0;
-    const bool brain = job->precision->half && !half;
+    const struct nw_job *job = &emission->job;
+    const bool half = nw_emit_is_fp16(emission), brain = job->precision->half && !half;
     json_t *object = json_object();
 
     NW_TRY(nw_json_set_new(root, "bf16", object));
@@ -141,8 +155,26 @@ static nw_rc add_precision(json_t *root, const struct nw_job *job)
     NW_TRY(nw_json_set_bool(object, "enabled", half));
     if (job->reduce_bytes > 0)
         NW_TRY(nw_json_set_text(root, "communication_data_type",
-                                job->reduce_bytes >= 4 ? "fp32" : job->precision->name));
-    return NW_OK;
+                                job->reduce_bytes >= 4 ? "fp32"
+                                : half                 ? "fp16"
+                                                       : "bf16"));
+    if (nw_job_gradient_bytes(job) <= job->precision->element_bytes)
+        return NW_OK;
+    object = json_object();
+    NW_TRY(nw_json_set_new(root, "data_types", object));
+    return nw_json_set_text(object, "grad_accum_dtype", "fp32");
+}
+
+/* A learning rate is not ours to choose, so the optimizer stays in the script. ZeRO takes those of
+ * others than Adam, and of hosts other than its own CPU Adam, only when told so. */
+static nw_rc add_optimizer(json_t *root, const struct nw_emission *emission)
+{
+    if (nw_emit_is_adam(emission) || stage_of(emission) == 0)
+        return NW_OK;
+    NW_TRY(nw_json_set_bool(root, "zero_allow_untested_optimizer", true));
+    return emission->job.offload.optimizer == NW_OFFLOAD_NONE
+               ? NW_OK
+               : nw_json_set_bool(root, "zero_force_ds_cpu_optimizer", false);
 }
 
 static nw_rc fill(json_t *root, const struct nw_emission *emission)
@@ -153,7 +185,8 @@ static nw_rc fill(json_t *root, const struct nw_emission *emission)
     NW_TRY(nw_json_set_u64(root, "train_micro_batch_size_per_gpu", step->micro_batch));
     NW_TRY(nw_json_set_u64(root, "gradient_accumulation_steps", step->micro_batch_count));
     NW_TRY(nw_json_set_real(root, "gradient_clipping", 1.0));
-    NW_TRY(add_precision(root, &emission->job));
+    NW_TRY(add_precision(root, emission));
+    NW_TRY(add_optimizer(root, emission));
     return add_zero(root, emission);
 }
 

@@ -104,6 +104,40 @@ static nw_rc check_offload(const struct nw_emission *emission)
     return NW_OK;
 }
 
+/* Its distributed optimizer takes Adam only (core/optimizer/distrib_optimizer.py). */
+static nw_rc check_optimizer(const struct nw_emission *emission)
+{
+    const char *name = emission->job.optimizer->name;
+
+    if (nw_emit_is_adam(emission))
+        return NW_OK;
+    if (strcmp(name, "sgd") != 0 && strcmp(name, "sgd-plain") != 0)
+        return nw_fail(NW_EUSAGE,
+                       "the arguments for Megatron-LM are written without --optimizer %s; "
+                       "accepted: adam, adamw, sgd or sgd-plain",
+                       name);
+    if (!nw_emit_is(emission, "ddp"))
+        return nw_fail(NW_EUSAGE,
+                       "Megatron-LM's distributed optimizer has no --optimizer %s; accepted: adam "
+                       "or adamw, or --strategy ddp",
+                       name);
+    return NW_OK;
+}
+
+/* Gradients are reduced in the buffer that keeps them. */
+static nw_rc check_types(const struct nw_emission *emission)
+{
+    const struct nw_job *job = &emission->job;
+
+    if (job->precision->half && nw_job_master_bytes(job) <= 0)
+        return nw_fail(NW_EUSAGE, "Megatron-LM's optimizer keeps an fp32 copy of the weights; "
+                                  "accepted: --master fp32");
+    if (nw_job_reduce_bytes(job) != nw_job_gradient_bytes(job))
+        return nw_fail(NW_EUSAGE, "Megatron-LM reduces gradients in the type in which it keeps "
+                                  "them; accepted: --reduce same");
+    return NW_OK;
+}
+
 nw_rc nw_emit_megatron_check(const struct nw_emission *emission)
 {
     const struct nw_transformer *net = &emission->job.net;
@@ -124,6 +158,8 @@ nw_rc nw_emit_megatron_check(const struct nw_emission *emission)
                                   "--lora-rank");
     NW_TRY(check_experts(emission));
     NW_TRY(check_pipeline(emission));
+    NW_TRY(check_optimizer(emission));
+    NW_TRY(check_types(emission));
     return check_offload(emission);
 }
 
@@ -223,6 +259,25 @@ static void write_degrees(const struct nw_emission *emission, FILE *stream)
          layout->parallel.sequence_parallel && nw_layout_tp(layout) > 1);
 }
 
+/* Unasked, bf16 keeps fp32 gradients and fp16 its own. */
+static void write_types(const struct nw_emission *emission, FILE *stream)
+{
+    const struct nw_job *job = &emission->job;
+    const bool fp16 = nw_emit_is_fp16(emission), brain = job->precision->half && !fp16;
+    const bool wide = nw_job_gradient_bytes(job) >= 4;
+
+    flag(stream, "bf16", brain);
+    flag(stream, "fp16", fp16);
+    if (job->precision->units == NW_UNITS_FP8)
+        fprintf(stream, "--fp8-format hybrid\n");
+    flag(stream, "accumulate-allreduce-grads-in-fp32", fp16 && wide);
+    flag(stream, "grad-reduce-in-bf16", brain && !wide);
+    if (!nw_emit_is_adam(emission))
+        fprintf(stream, "--optimizer sgd\n");
+    if (strcmp(job->optimizer->name, "sgd-plain") == 0)
+        fprintf(stream, "--sgd-momentum 0\n");
+}
+
 static void write_training(const struct nw_emission *emission, FILE *stream)
 {
     const struct nw_job *job = &emission->job;
@@ -230,20 +285,16 @@ static void write_training(const struct nw_emission *emission, FILE *stream)
 
     number(stream, "micro-batch-size", emission->step->micro_batch);
     number(stream, "global-batch-size", emission->step->global_batch);
-    flag(stream, "bf16", job->precision->half && strcmp(job->precision->name, "fp16") != 0);
-    flag(stream, "fp16", strcmp(job->precision->name, "fp16") == 0);
-    if (strcmp(job->precision->name, "fp8") == 0)
-        fprintf(stream, "--fp8-format hybrid\n");
-    flag(stream, "use-flash-attn", job->flash);
+    write_types(emission, stream);
+    fprintf(stream, job->flash ? "--use-flash-attn\n" : "--attention-backend unfused\n");
     flag(stream, "use-distributed-optimizer", distributed);
     if (job->offload.optimizer == NW_OFFLOAD_CPU)
         fprintf(stream, "--optimizer-cpu-offload\n--use-precision-aware-optimizer\n");
     flag(stream, "overlap-grad-reduce", true);
     flag(stream, "overlap-param-gather", distributed);
-    if (emission->bucket_bytes > 0) /* in elements of the reduced type */
-        number(
-            stream, "ddp-bucket-size",
-            (uint64_t)(emission->bucket_bytes / (job->reduce_bytes > 0 ? job->reduce_bytes : 4)));
+    if (emission->bucket_bytes > 0) /* in elements */
+        number(stream, "ddp-bucket-size",
+               (uint64_t)(emission->bucket_bytes / nw_job_reduce_bytes(job)));
     if (job->recompute == NW_RECOMPUTE_FULL)
         fprintf(stream, "--recompute-granularity full\n--recompute-method uniform\n"
                         "--recompute-num-layers 1\n");

@@ -12,6 +12,7 @@ struct plan {
     const char *offload_optimizer, *offload_params, *offload_activations;
     int virtual_stages, shard, ep;
     const char *nodes; /* "2" */
+    const char *optimizer, *gradients, *reduce, *master, *attention;
 };
 
 /* Predicted on two nodes of eight cards that hold anything. */
@@ -39,6 +40,11 @@ static void make(const struct plan *plan, struct nw_model *model, struct nw_step
     request.virtual_stages = plan->virtual_stages;
     request.shard = plan->shard;
     request.ep = plan->ep;
+    request.optimizer = plan->optimizer != NULL ? plan->optimizer : request.optimizer;
+    request.gradients = plan->gradients;
+    request.reduce = plan->reduce;
+    request.master = plan->master;
+    request.attention = plan->attention;
     cr_assert_eq(nw_model_open(&request, NULL, model), NW_OK, "%s", nw_last_error()->text);
     cr_assert_eq(nw_predict_all(model, steps), NW_OK, "%s", nw_last_error()->text);
     cr_assert_gt(steps->count, 0);
@@ -208,6 +214,32 @@ Test(emit, lines_that_must_be_there_are)
          "accelerate",
          "fsdp_offload_params: true\n"},
         {{.strategy = "fsdp"}, "accelerate", "fsdp_offload_params: false\n"},
+        {{.strategy = "ddp", .optimizer = "sgd"}, "megatron", "--optimizer sgd\n"},
+        {{.strategy = "ddp", .optimizer = "sgd-plain"},
+         "megatron",
+         "--optimizer sgd\n--sgd-momentum 0\n"},
+        {{.strategy = "distopt", .gradients = "bf16", .reduce = "same"},
+         "megatron",
+         "--bf16\n--grad-reduce-in-bf16\n"},
+        {{.strategy = "distopt", .precision = "fp16"},
+         "megatron",
+         "--fp16\n--accumulate-allreduce-grads-in-fp32\n"},
+        {{.strategy = "distopt", .attention = "flash"}, "megatron", "--use-flash-attn\n"},
+        {{.strategy = "distopt", .attention = "materialized"},
+         "megatron",
+         "--attention-backend unfused\n"},
+        {{.strategy = "zero2", .gradients = "fp32"}, "deepspeed", "\"grad_accum_dtype\": \"fp32\""},
+        {{.strategy = "zero2", .precision = "fp8", .reduce = "bf16"},
+         "deepspeed",
+         "\"communication_data_type\": \"bf16\""},
+        {{.strategy = "zero2", .optimizer = "adafactor"},
+         "deepspeed",
+         "\"zero_allow_untested_optimizer\": true"},
+        {{.strategy = "fsdp", .recompute = "selective"},
+         "accelerate",
+         "gradient_accumulation_steps 4, selective recomputation.\n"},
+        {{.strategy = "fsdp", .master = "none"}, "accelerate", "weights in bf16.\n"},
+        {{.strategy = "fsdp", .master = "none"}, "accelerate", "mixed_precision: 'no'\n"},
         {{.strategy = "ddp"}, "torchrun", "--nnodes 2 --nproc-per-node 8 "},
         {{.strategy = "ddp"}, "slurm", "#SBATCH --nodes=2\n"},
         {{.strategy = "ddp"}, "mpijob", "  slotsPerWorker: 8\n"},
@@ -259,6 +291,12 @@ Test(emit, what_a_tool_cannot_say_is_refused, .timeout = 60)
          "layers without experts"},
         {{.strategy = "distopt", .model = "gpt-oss-20b", .tp = 2}, "megatron", "--tp 1"},
         {{.strategy = "ddp", .model = "bert-large"}, "megatron", "decoders"},
+        {{.strategy = "distopt", .optimizer = "sgd"}, "megatron", "--strategy ddp"},
+        {{.strategy = "ddp", .optimizer = "adafactor"}, "megatron", "sgd-plain"},
+        {{.strategy = "distopt", .master = "none"}, "megatron", "--master fp32"},
+        {{.strategy = "distopt", .gradients = "bf16", .reduce = "fp32"}, "megatron", "same"},
+        {{.strategy = "zero2", .master = "none"}, "deepspeed", "--master fp32"},
+        {{.strategy = "ddp", .gradients = "fp32"}, "deepspeed", "--gradients same"},
         {{.strategy = "zero3", .shard = 4}, "deepspeed", "--shard 16"},
         {{.strategy = "zero1", .shard = 4}, "deepspeed", "--shard 16"},
         {{.strategy = "fsdp", .shard = 4}, "accelerate", "8 or 16"},
