@@ -213,15 +213,19 @@ static const char *shape_option(const struct nw_transformer_fields *fields)
     return fields->encoder != NW_NOT_GIVEN ? "--encoder" : NULL;
 }
 
-static bool stated_option(const struct nw_transformer_fields *fields)
+/* The first option that a transformer cannot take; NULL: none was given. */
+static const char *stated_option(const struct nw_transformer_fields *fields)
 {
-    return fields->parameters != 0 || fields->flops_per_sample != 0 ||
-           fields->activations_per_sample != 0;
+    if (fields->parameters != 0)
+        return "--parameters";
+    if (fields->flops_per_sample != 0)
+        return "--flops-per-sample";
+    return fields->activations_per_sample != 0 ? "--activations-per-sample" : NULL;
 }
 
 bool nw_transformer_fields_given(const struct nw_transformer_fields *fields)
 {
-    return fields->layers > 0 || shape_option(fields) != NULL || stated_option(fields);
+    return fields->layers > 0 || shape_option(fields) != NULL || stated_option(fields) != NULL;
 }
 
 #define STATED_UNITS 32 /* where --layers does not say into how many units a net is cut */
@@ -230,23 +234,28 @@ static nw_rc override_stated(struct nw_transformer *net, const struct nw_transfo
 {
     struct nw_transformer stated = *net;
     const bool fresh = net->layers == 0;
+    const char *option = stated_option(fields);
 
+    if (shape_option(fields) != NULL && option == NULL)
+        return nw_fail(NW_EUSAGE,
+                       "%s says the shape of a transformer, \"%s\" is none; accepted: --layers, "
+                       "--parameters, --flops-per-sample, --activations-per-sample",
+                       shape_option(fields), net->name);
     if (shape_option(fields) != NULL)
-        return nw_fail(
-            NW_EUSAGE,
-            "%s says the shape of a transformer, --parameters and --flops-per-sample say "
-            "a net that is none; accepted: one of the two",
-            shape_option(fields));
+        return nw_fail(NW_EUSAGE,
+                       "%s says the shape of a transformer, %s is of a net that is none; accepted: "
+                       "one of the two",
+                       shape_option(fields), option);
     if (!fresh && net->stated_parameters == 0)
         return nw_fail(NW_EUSAGE,
-                       "--parameters and --flops-per-sample with the transformer \"%s\": its "
-                       "parameters follow from its shape; accepted: without --model",
-                       net->name);
+                       "%s with the transformer \"%s\": it follows from its shape; accepted: "
+                       "without --model",
+                       option, net->name);
     if (fields->parameters > 0 && !(fields->parameters <= MAX_PARAMETERS))
         return nw_fail(NW_EUSAGE, "--parameters is %g; accepted: 1 to %g", fields->parameters,
                        MAX_PARAMETERS);
     if (fresh && !(fields->parameters >= 1))
-        return nw_fail(NW_EUSAGE, "--flops-per-sample needs --parameters; accepted: 1 to %g",
+        return nw_fail(NW_EUSAGE, "%s needs --parameters; accepted: 1 to %g", option,
                        MAX_PARAMETERS);
     if (fresh && !(fields->flops_per_sample > 0))
         return nw_fail(NW_EUSAGE, "--parameters needs --flops-per-sample (of the forward pass; "
@@ -341,7 +350,7 @@ nw_rc nw_transformer_override(struct nw_transformer *net,
     const bool fresh = net->layers == 0;
     struct nw_transformer shape = *net;
 
-    if (stated_option(fields) || (!fresh && net->stated_parameters > 0))
+    if (stated_option(fields) != NULL || (!fresh && net->stated_parameters > 0))
         return override_stated(net, fields);
     for (size_t i = 0; i < NUMBER_COUNT; i++)
         if (given(fields, &numbers[i]) != 0)
