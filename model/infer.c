@@ -49,7 +49,8 @@ struct need {
 static struct need need_of(const struct nw_transformer *net)
 {
     const double layers = (double)net->layers;
-    const double matrix = (double)net->hidden * (double)net->vocab;
+    const double width = (double)(net->embedding_size > 0 ? net->embedding_size : net->hidden);
+    const double matrix = width * (double)net->vocab;
     struct need need = {
         .experts = (double)nw_transformer_layer_parts(net, NW_LAYER_EXPERTS).experts *
                    (double)nw_transformer_layer_count(net, NW_LAYER_EXPERTS),
@@ -157,6 +158,19 @@ static nw_rc stage_hops(struct split *split, double bytes, double *ns)
     return NW_OK;
 }
 
+/* Products of one token's attention with one token before it, all layers: scores and values. With
+ * the compressed cache decoding takes both in its width (DeepSeek-V2, section 2.1.2), a prompt in
+ * that of the heads. */
+static double attended(const struct nw_transformer *net, bool decoding)
+{
+    const double heads = (double)(net->layers * net->heads);
+
+    if (net->kv_rank == 0)
+        return 2 * heads * (double)net->head_size;
+    return heads * (double)(net->rope_head_size +
+                            (decoding ? 2 * net->kv_rank : net->head_size + net->value_head_size));
+}
+
 /* Two all-reduces a layer of what a step's tokens carry (Shoeybi et al. 2019, section 3), and what
  * passes from stage to stage. */
 static nw_rc communication(struct split *split, double tokens, double *ns_out)
@@ -187,9 +201,8 @@ static nw_rc decode(struct split *split, double sequences, struct nw_token_time 
     const double read =
         split->need.other + split->need.head + split->need.experts * awake(net, group);
     const double context = (double)serving->prompt_tokens + (double)serving->output_tokens / 2;
-    const double attended = (double)(net->heads * net->head_size) * (double)net->layers;
     const double flops =
-        2 * group * (split->need.active + split->need.head) + 4 * group * context * attended;
+        2 * group * (split->need.active + split->need.head + context * attended(net, true));
     struct nw_token_time time = {
         .weights_ns = read * serving->format->bytes / split->tp / split->hbm * 1e9,
         .cache_ns = group * context * split->need.cache_elements * serving->kv_bytes /
@@ -213,8 +226,7 @@ static nw_rc prefill(struct split *split, double count, double *ns_out)
     const struct nw_serving *serving = split->serving;
     const struct nw_transformer *net = &serving->net;
     const double prompt = (double)serving->prompt_tokens, tokens = count * prompt;
-    const double attended = (double)(net->heads * net->head_size) * (double)net->layers;
-    const double flops = 2 * tokens * split->need.active + 2 * tokens * prompt * attended +
+    const double flops = 2 * tokens * (split->need.active + prompt / 2 * attended(net, false)) +
                          2 * count * split->need.head;
     const double read =
         (split->need.other + split->need.head + split->need.experts * awake(net, tokens)) *
@@ -441,10 +453,11 @@ nw_rc nw_infer_best(const struct nw_serving *serving, const struct nw_server *se
     if (best.tp == 0 && refused.tp > 0)
         return nw_infer(serving, server, refused.tp, refused.pp, &infer);
     if (best.tp == 0)
-        return nw_fail(NW_EUSAGE,
-                       "%s: no such split of its GPUs is possible; accepted: --tp and --pp "
-                       "whose product divides them",
-                       server->name);
+        return nw_fail(
+            NW_EUSAGE,
+            "%s: no such split of its GPUs is possible; accepted: --tp up to the %d GPUs "
+            "of a node, --tp x --pp that divides them all",
+            server->name, server->gpus_per_node);
     nw_clear_error();
     *infer_out = best;
     return NW_OK;

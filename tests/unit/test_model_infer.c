@@ -119,6 +119,23 @@ Test(infer, one_sequence_reads_every_weight_once_a_token)
     cr_expect_float_eq(infer.single.weights_ns, least / 0.85, 0.08 * least);
 }
 
+/* Scores and values of every head are in the width of the compressed cache. */
+Test(infer, decoding_with_latent_attention_computes_in_the_width_of_its_cache)
+{
+    const struct nw_server server = server_of("H200 SXM 141GB");
+    struct nw_serving serving = serving_of("deepseek-v2-lite", "bf16");
+    const struct nw_transformer *net = &serving.net;
+    const double one =
+        (double)(net->layers * net->heads * (2 * net->kv_rank + net->rope_head_size));
+    const double active = (double)(nw_transformer_active_count(net) - net->hidden * net->vocab);
+    const double before = best(&serving, &server).single.compute_ns;
+
+    cr_assert_eq(net->kv_rank, 512);
+    serving.prompt_tokens += 4096;
+    cr_expect_float_eq(best(&serving, &server).single.compute_ns / before,
+                       1 + 4096 * one / (active + (1024 + 128) * one), 1e-6);
+}
+
 Test(infer, a_shorter_time_between_tokens_never_serves_more)
 {
     struct nw_serving serving = serving_of("llama-3-8b", "bf16");
