@@ -184,7 +184,8 @@ struct nw_line {
 nw_rc nw_fabric_prepare(const struct nw_fabric *fabric, const char *collective,
                         struct nw_group group, const struct nw_scenario *scenario,
                         struct nw_line *line_out);
-/* At the scenario's end of the interval; the middle (end 0) is the fast one: < 100 ns a call. */
+/* At the scenario's end of the interval; the middle (end 0) is the fast one: no interval is read.
+ */
 double nw_line_time(const struct nw_line *line, double bytes);
 struct nw_cost nw_line_cost(const struct nw_line *line, double bytes);
 

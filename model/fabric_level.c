@@ -4,8 +4,8 @@
  *              node's NICs carry bytes x factor
  *   tree       all_reduce: up and down a chain in the node and a binary tree between nodes
  *              (Sanders et al. 2009, two trees: each node sends 2 bytes per byte)
- *   switch     NVLS: links carry (n + 1) / n; between nodes the tree, of
- *              two nodes 1 byte per byte, of three 1.5
+ *   switch     NVLS: links carry (n + 1) / n; between nodes the tree (of two nodes each sends 1
+ *              byte per byte, of three 1.5)
  *   pairs      all-to-all, send/recv, gather, scatter: straight from rank to rank
  *
  * Small messages carry flags beside the data (protocol LL): a short hop at less than half the rate.

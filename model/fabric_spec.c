@@ -120,11 +120,10 @@ void nw_fabric_take_topo(struct nw_fabric *fabric, const struct nw_topo *topo)
 
 struct nw_levels nw_levels_of_datasheet(const struct nw_fabric *fabric)
 {
-    const nw_constant share = NW_CONSTANT_LINK_SHARE;
-    const double link = fabric->link_bytes_per_s * nw_fabric_constant(fabric, share) *
-                        (fabric->link_is_pcie ? NW_PCIE_RING : 1) / 1e9;
-    const double adds =
-        fabric->switch_bytes_per_s * nw_fabric_constant(fabric, NW_CONSTANT_LINK_SHARE) / 1e9;
+    const double share = nw_fabric_constant(fabric, NW_CONSTANT_LINK_SHARE);
+    const double link =
+        fabric->link_bytes_per_s * share * (fabric->link_is_pcie ? NW_PCIE_RING : 1) / 1e9;
+    const double adds = fabric->switch_bytes_per_s * share / 1e9;
     const double wire =
         fabric->wire_bytes_per_s * nw_fabric_constant(fabric, NW_CONSTANT_WIRE_SHARE) / 1e9;
 

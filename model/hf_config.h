@@ -62,6 +62,7 @@ nw_rc nw_hf_derive_llama4(const json_t *root, const char *what, struct nw_hf_sha
 nw_rc nw_hf_derive_experts_as_wide(const json_t *root, const char *what, struct nw_hf_shape *shape);
 nw_rc nw_hf_derive_deepseek(const json_t *root, const char *what, struct nw_hf_shape *shape);
 nw_rc nw_hf_derive_chatglm(const json_t *root, const char *what, struct nw_hf_shape *shape);
+nw_rc nw_hf_derive_baichuan(const json_t *root, const char *what, struct nw_hf_shape *shape);
 nw_rc nw_hf_derive_one_head(const json_t *root, const char *what, struct nw_hf_shape *shape);
 nw_rc nw_hf_derive_one_norm(const json_t *root, const char *what, struct nw_hf_shape *shape);
 

@@ -48,7 +48,7 @@ nw_rc nw_hf_derive_bert(const json_t *root, const char *what, struct nw_hf_shape
         shape->net.classes =
             classifies && json_is_object(labels) ? json_object_size(labels) : heads[i].classes;
     }
-    shape->net.tied |= !shape->net.mlm_head; /* no output layer at all */
+    shape->net.tied |= !shape->net.mlm_head; /* without a class: no matrix of its own */
     shape->net.no_vocabulary_head = class != NULL && !shape->net.mlm_head;
     return NW_OK;
 }
@@ -213,6 +213,14 @@ nw_rc nw_hf_derive_chatglm(const json_t *root, const char *what, struct nw_hf_sh
     } else if (shape->grouped) {
         net->kv_heads = shape->group_heads;
     }
+    return NW_OK;
+}
+
+/* modeling_baichuan.py of each size: 7B, 4096 wide, has rotary positions, 13B ALiBi. */
+nw_rc nw_hf_derive_baichuan(const json_t *root, const char *what, struct nw_hf_shape *shape)
+{
+    (void)root, (void)what;
+    shape->net.alibi = shape->net.hidden != 4096;
     return NW_OK;
 }
 

@@ -364,6 +364,7 @@ const struct nw_hf_architecture nw_hf_architectures[] = {
         .numbers = {COMMON, NUMBER("intermediate_size", ffn)},
         .flags = {TIED},
         .fixed.net = {.gated = true},
+        .derive = nw_hf_derive_baichuan,
     },
     {
         .model_types = {"internlm"},

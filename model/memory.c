@@ -57,9 +57,9 @@ double nw_memory_buffers(const struct nw_memory_task *task, const struct nw_stag
         bytes += gathered_bytes(task, own) / nw_layout_shard_count(task->layout);
     if (!cut && strategy != NULL && !alone && trains && strategy->optimizer_sharded &&
         task->policy->bucket_copies)
-        bytes += nw_smaller(profile->reduce_bucket_elements, all) *
-                     nw_job_gradient_bytes(task->job) +
-                 nw_smaller(profile->gather_bucket_elements, all) * e;
+        bytes +=
+            nw_smaller(profile->reduce_bucket_elements, all) * nw_job_gradient_bytes(task->job) +
+            nw_smaller(profile->gather_bucket_elements, all) * e;
     else if (strategy != NULL && trains && !strategy->optimizer_sharded &&
              nw_layout_reduce_count(task->layout) > 1 && profile->buckets_are_copies)
         bytes += all * nw_memory_gradient_bytes(task);

@@ -72,9 +72,8 @@ struct nw_stage_parameters nw_memory_parameters(const struct nw_memory_task *tas
         own.ends += task->embedding / task->tp;
     if (stage->last) {
         own.ends += task->head / task->tp;
-        /* The tied matrix has a copy on the last stage. */
-        if (nw_transformer_shares_embedding(net) && !stage->first)
-            own.ends += (double)net->vocab * (double)net->hidden / task->tp;
+        if (!stage->first)
+            own.ends += (double)nw_transformer_shared_embedding(net) / task->tp;
     }
     return own;
 }

@@ -33,17 +33,15 @@ static double all_elements(const struct at *at)
 static void take_elements(struct at *at, bool gathered)
 {
     const struct nw_unit *units = at->cut->build.units;
-    const struct nw_transformer *net = &at->job->net;
 
     for (int k = 0; k < NW_UNIT_KINDS; k++) {
         at->experts[k] = gathered ? units[k].expert_elements : units[k].trained_experts;
         at->elements[k] =
             (gathered ? units[k].gathered_elements : units[k].trained_elements) - at->experts[k];
     }
-    if (nw_transformer_shares_embedding(net) && nw_layout_pp(at->layout) > 1 &&
-        (gathered || at->job->lora.rank == 0))
+    if (nw_layout_pp(at->layout) > 1 && (gathered || at->job->lora.rank == 0))
         at->elements[NW_UNIT_HEAD] +=
-            (double)net->vocab * (double)net->hidden / nw_layout_tp(at->layout);
+            (double)nw_transformer_shared_embedding(&at->job->net) / nw_layout_tp(at->layout);
 }
 
 /* `all` elements in equal messages of at most `bucket`, and the rest. */
@@ -197,7 +195,7 @@ nw_rc nw_quick_messages_make(const struct nw_cut *cut, const struct nw_job *job,
                              const struct nw_layout *layout, const struct nw_stage_counts *counts,
                              struct nw_prices *prices, struct nw_quick_messages *messages_out)
 {
-    const struct nw_transformer *net = &job->net;
+    const double shared = (double)nw_transformer_shared_embedding(&job->net);
     struct nw_quick_messages messages = {0};
     struct at at = {.cut = cut,
                     .job = job,
@@ -207,10 +205,8 @@ nw_rc nw_quick_messages_make(const struct nw_cut *cut, const struct nw_job *job,
 
     NW_TRY(fill_reduction(&at, &messages));
     NW_TRY(fill_gathers(&at, &messages));
-    if (nw_transformer_shares_embedding(net) && nw_layout_pp(layout) > 1 && job->lora.rank == 0)
-        NW_TRY(cost_ns(&at, "all_reduce",
-                       (double)net->vocab * (double)net->hidden * nw_job_reduce_bytes(job) /
-                           nw_layout_tp(layout),
+    if (shared > 0 && nw_layout_pp(layout) > 1 && job->lora.rank == 0)
+        NW_TRY(cost_ns(&at, "all_reduce", shared * nw_job_reduce_bytes(job) / nw_layout_tp(layout),
                        NW_GROUP_PP, &messages.tied_ns));
     *messages_out = messages;
     return NW_OK;

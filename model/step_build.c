@@ -49,19 +49,18 @@ void nw_build_free(struct nw_build *build)
  * their gradients are added up (Megatron-LM, "embedding group"). */
 static void put_tied_gradients(struct nw_build *build, int stage)
 {
-    const struct nw_transformer *net = &build->job->net;
-    const double bytes = nw_job_reduce_bytes(build->job);
+    const double shared = (double)nw_transformer_shared_embedding(&build->job->net);
     const struct nw_message message = {
         .collective = "all_reduce",
-        .bytes = (double)net->vocab * (double)net->hidden * bytes / nw_layout_tp(&build->layout),
+        .bytes = shared * nw_job_reduce_bytes(build->job) / nw_layout_tp(&build->layout),
         .times = 1,
         .group = NW_GROUP_PP,
         .stream = NW_STREAM_GRADIENTS,
     };
     struct nw_stage *at = &build->stages[stage];
 
-    if (nw_transformer_shares_embedding(net) && build->stage_count > 1 &&
-        build->job->lora.rank == 0 && (stage == 0 || stage == build->stage_count - 1))
+    if (shared > 0 && build->stage_count > 1 && build->job->lora.rank == 0 &&
+        (stage == 0 || stage == build->stage_count - 1))
         nw_stage_waits(at, nw_put_message(build, stage, &message, 1,
                                           at->reduced > 0 ? at->reduced : at->computed));
 }

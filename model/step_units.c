@@ -183,6 +183,7 @@ void nw_build_units(struct nw_build *build)
     const struct nw_transformer *net = &build->job->net;
     struct nw_compute compute;
     const double blocks = net->parallel ? 1 : 2;
+    const uint64_t shared = nw_transformer_shared_embedding(net);
 
     nw_compute_of(build->job, &build->layout, (uint64_t)build->micro_batch, build->platform,
                   &compute);
@@ -192,13 +193,12 @@ void nw_build_units(struct nw_build *build)
     take_time(build, &compute.head, &units[NW_UNIT_HEAD]);
     nw_transformer_embedding(net, &units[NW_UNIT_EMBEDDING].tensors);
     nw_transformer_head(net, &units[NW_UNIT_HEAD].tensors);
-    /* The last stage keeps a copy of its own. */
-    if (nw_transformer_shares_embedding(net) && build->stage_count > 1) {
+    if (shared > 0 && build->stage_count > 1) {
         struct nw_tensors *head = &units[NW_UNIT_HEAD].tensors;
 
         if (head->count < NW_TENSORS_MAX)
-            head->elements[head->count++] = net->vocab * net->hidden;
-        head->total += net->vocab * net->hidden;
+            head->elements[head->count++] = shared;
+        head->total += shared;
     }
     end_elements(build, &units[NW_UNIT_EMBEDDING]);
     end_elements(build, &units[NW_UNIT_HEAD]);

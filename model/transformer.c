@@ -59,9 +59,11 @@ uint64_t nw_transformer_outputs(const struct nw_transformer *net)
     return net->no_vocabulary_head ? net->classes : net->vocab;
 }
 
-bool nw_transformer_shares_embedding(const struct nw_transformer *net)
+uint64_t nw_transformer_shared_embedding(const struct nw_transformer *net)
 {
-    return net->tied && !net->no_vocabulary_head && net->stated_parameters == 0;
+    return net->tied && !net->no_vocabulary_head && net->stated_parameters == 0
+               ? net->vocab * embedding_size(net)
+               : 0;
 }
 
 /* DeepSeek-V2, section 2.1: query and key-value go through narrow matrices with a norm each; the

@@ -81,8 +81,9 @@ uint64_t nw_transformer_active_count(const struct nw_transformer *net);
 void nw_transformer_embedding(const struct nw_transformer *net, struct nw_tensors *tensors_out);
 /* Outputs at every position: the vocabulary, or a classifier's. */
 uint64_t nw_transformer_outputs(const struct nw_transformer *net);
-/* Is the embedding matrix the output layer's too? */
-bool nw_transformer_shares_embedding(const struct nw_transformer *net);
+/* Elements of the embedding matrix that is the output layer's too; 0: it is not. The first and the
+ * last stage of a pipeline have a copy each. */
+uint64_t nw_transformer_shared_embedding(const struct nw_transformer *net);
 /* A layer of the most frequent kind. */
 void nw_transformer_layer(const struct nw_transformer *net, struct nw_tensors *tensors_out);
 /* Of the kind asked for, whether the net has such layers or not. */

@@ -50,6 +50,7 @@ static void compare(const struct nw_transformer *net, const struct nw_transforme
     SAME(head_size);
     SAME(vocab);
     SAME(positions);
+    SAME(alibi);
     SAME(max_positions);
     SAME(token_types);
     SAME(embedding_size);
@@ -218,6 +219,11 @@ Test(hf_config, the_class_of_an_encoder_says_what_stands_behind_it)
         cr_expect(
             eq(dbl, flops.head_forward, 2.0 * 512 * 1024 * ((double)cases[i].outputs + transform)),
             "%s", cases[i].class);
+        /* "--tied no" makes no output layer where there is none */
+        net.tied = false;
+        cr_expect(eq(u64, nw_transformer_parameter_count(&net),
+                     cases[i].parameters + (net.no_vocabulary_head ? 0 : 30522 * 1024)),
+                  "%s untied", cases[i].class);
     }
 }
 

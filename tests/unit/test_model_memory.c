@@ -261,7 +261,8 @@ Test(memory, later_stages_keep_fewer_micro_batches)
 /* Parameters of all stages and ranks add up to the published count, whatever cuts them. */
 Test(memory, stages_hold_the_whole_net)
 {
-    static const char *const models[] = {"llama-3-8b", "mixtral-8x7b", "deepseek-v2", "gpt3-175b"};
+    static const char *const models[] = {"llama-3-8b", "mixtral-8x7b", "deepseek-v2", "gpt3-175b",
+                                         "opt-350m"};
 
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         const struct nw_job job = job_of(models[i]);
@@ -278,8 +279,8 @@ Test(memory, stages_hold_the_whole_net)
 
             sum += own.layers + own.experts * 4 + own.ends;
         }
-        const double twice =
-            job.net.tied ? (double)job.net.vocab * (double)job.net.hidden : 0; /* a copy each end */
+        const uint64_t width = job.net.embedding_size > 0 ? job.net.embedding_size : job.net.hidden;
+        const double twice = job.net.tied ? (double)(job.net.vocab * width) : 0; /* each end */
 
         near(sum, (double)nw_transformer_parameter_count(&job.net) + twice, models[i]);
     }
