@@ -59,10 +59,12 @@ include(fatbin) # CUDA: nw_cuda_built, nw_cuda_about
 nw_optional(NCCL ${nw_cuda_built} "opened at run time (libnccl.so.2)" "no collectives between GPUs; logs of nccl-tests are still imported"
             "It works over the GPU kernels, which need nvcc (see CUDA)")
 
-# Its header alone: the library is opened at run time, so one binary starts everywhere.
-pkg_check_modules(verbs QUIET libibverbs)
-nw_optional(VERBS "${verbs_FOUND}" "libibverbs ${verbs_VERSION}, opened at run time (libibverbs.so.1): the MTU of RDMA ports"
-            "the MTU of RDMA ports is not read; sysfs tells the rest" "apt-get install libibverbs-dev")
+# Their headers alone: the libraries are opened at run time, so one binary starts everywhere.
+pkg_check_modules(verbs QUIET libibverbs librdmacm)
+nw_optional(VERBS "${verbs_FOUND}"
+            "libibverbs ${verbs_libibverbs_VERSION}, opened at run time (libibverbs.so.1, librdmacm.so.1): RDMA below NCCL and MPI"
+            "nothing is measured over RDMA verbs, and the MTU of RDMA ports is not read"
+            "apt-get install libibverbs-dev librdmacm-dev")
 
 # Called last, so that the tests' own libraries are in it.
 function(nw_print_found)

@@ -123,9 +123,12 @@ struct nw_verbs_wish {
         inline_bytes; /* messages up to it are copied into the request; the device may have less */
     /* ACK timeout, 4.096 us × 2^n; 0: 18 (1.1 s: 14 fires for nothing on a slow or shared host) */
     int ack_timeout;
-    int retries;       /* -1: 6. 7 is for ever in software RoCE */
-    bool events;       /* sleep for completions instead of polling */
-    bool spin;         /* poll without giving the CPU away: where no other rank wants it */
+    int retries; /* -1: 6. 7 is for ever in software RoCE */
+    bool events; /* sleep for completions instead of polling */
+    bool spin;   /* poll without giving the CPU away: where no other rank wants it */
+    /* Connect by rdma_cm, which resolves addresses and path itself: RoCE, of the process's own
+     * network namespace. */
+    bool by_cm;
     double timeout_ns; /* without any completion; 0: 10 s */
 };
 #define NW_VERBS_WISH                                                                              \
@@ -156,6 +159,7 @@ struct nw_verbs_link {
     uint32_t mtu_bytes, here_mtu_bytes, there_mtu_bytes; /* the latter two: in force on each port */
     int qps, depth;
     uint32_t inline_bytes;
+    bool by_cm;
     char memory[32], there_memory[32]; /* "host", "gpu (dma-buf)", "gpu (nvidia_peermem)" */
 };
 const struct nw_verbs_link *nw_verbs_end_link(const struct nw_verbs_end *end);

@@ -7,6 +7,7 @@
 #define NW_COLLECTIVES_VERBS_API_H
 
 #include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
 
 #include "base/err.h"
 
@@ -44,6 +45,37 @@
     X(get_async_event, true, int, (struct ibv_context * context, struct ibv_async_event * event))  \
     X(ack_async_event, true, void, (struct ibv_async_event * event))
 
+/* The same of librdmacm; the symbol is rdma_<member> */
+#define NW_VERBS_CM_MAP(X)                                                                         \
+    X(create_event_channel, true, struct rdma_event_channel *, (void))                             \
+    X(destroy_event_channel, true, void, (struct rdma_event_channel * channel))                    \
+    X(create_id, true, int,                                                                        \
+      (struct rdma_event_channel * channel, struct rdma_cm_id * *id, void *context,                \
+       enum rdma_port_space space))                                                                \
+    X(destroy_id, true, int, (struct rdma_cm_id * id))                                             \
+    X(bind_addr, true, int, (struct rdma_cm_id * id, struct sockaddr * address))                   \
+    X(listen, true, int, (struct rdma_cm_id * id, int backlog))                                    \
+    X(get_src_port, true, __be16, (struct rdma_cm_id * id))                                        \
+    X(resolve_addr, true, int,                                                                     \
+      (struct rdma_cm_id * id, struct sockaddr * from, struct sockaddr * to, int timeout_ms))      \
+    X(resolve_route, true, int, (struct rdma_cm_id * id, int timeout_ms))                          \
+    X(set_option, true, int,                                                                       \
+      (struct rdma_cm_id * id, int level, int name, void *value, size_t size))                     \
+    X(connect, true, int, (struct rdma_cm_id * id, struct rdma_conn_param * param))                \
+    X(establish, true, int, (struct rdma_cm_id * id))                                              \
+    X(accept, true, int, (struct rdma_cm_id * id, struct rdma_conn_param * param))                 \
+    X(reject, true, int, (struct rdma_cm_id * id, const void *data, uint8_t size))                 \
+    X(init_qp_attr, true, int, (struct rdma_cm_id * id, struct ibv_qp_attr * attr, int *mask))     \
+    X(get_cm_event, true, int,                                                                     \
+      (struct rdma_event_channel * channel, struct rdma_cm_event * *event))                        \
+    X(ack_cm_event, true, int, (struct rdma_cm_event * event))
+
+struct nw_verbs_cm_api {
+#define X(member, required, result, arguments) result(*member) arguments;
+    NW_VERBS_CM_MAP(X)
+#undef X
+};
+
 struct nw_verbs_api {
 #define X(member, required, result, arguments) result(*member) arguments;
     NW_VERBS_API_MAP(X)
@@ -53,5 +85,6 @@ struct nw_verbs_api {
 
 /* Once per process; later calls return the same table or the same reason (NW_ENODEV). */
 nw_rc nw_verbs_api_open(const struct nw_verbs_api **api_out);
+nw_rc nw_verbs_cm_api_open(const struct nw_verbs_cm_api **api_out);
 
 #endif

@@ -85,6 +85,10 @@ static nw_rc settle(struct nw_verbs_end *end)
     if (end->mine.qp_count != theirs->qp_count)
         return nw_fail(NW_EUSAGE, "%s has %u queue pairs and %s %u: both must have as many",
                        end->link.here, end->mine.qp_count, end->link.there, theirs->qp_count);
+    if ((end->mine.cm_port != 0) != (theirs->cm_port != 0))
+        return nw_fail(NW_EUSAGE, "%s connects by rdma_cm and %s does not: both must",
+                       end->mine.cm_port != 0 ? end->link.here : end->link.there,
+                       end->mine.cm_port != 0 ? end->link.there : end->link.here);
     NW_TRY(settle_mtu(end));
     NW_TRY(settle_gids(end));
     if (end->link.there_gid.index >= 0 && theirs->gid_count > 0)
@@ -92,6 +96,7 @@ static nw_rc settle(struct nw_verbs_end *end)
     end->link.qps = end->qp_count;
     end->link.depth = (int)(end->depth < theirs->depth ? end->depth : theirs->depth);
     end->link.inline_bytes = end->inline_bytes;
+    end->link.by_cm = end->cm != NULL;
     snprintf(end->link.there_memory, sizeof end->link.there_memory, "%s", theirs->memory);
     return NW_OK;
 }
@@ -147,7 +152,8 @@ static nw_rc fail_ready(const struct nw_verbs_end *end, int code)
                        end->link.here, end->link.there, strerror(code), code, cause);
 }
 
-static nw_rc to_receive(struct nw_verbs_end *end, int index)
+/* By rdma_cm path and sequence numbers are as it has settled them. */
+nw_rc nw_verbs_to_receive(struct nw_verbs_end *end, int index, const struct ibv_qp_attr *from_cm)
 {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTR,
@@ -169,6 +175,13 @@ static nw_rc to_receive(struct nw_verbs_end *end, int index)
         attr.ah_attr.grh.traffic_class = (uint8_t)end->wish.traffic_class;
         memcpy(attr.ah_attr.grh.dgid.raw, end->link.there_gid.raw, 16);
     }
+    if (from_cm != NULL) {
+        attr.ah_attr = from_cm->ah_attr;
+        attr.rq_psn = from_cm->rq_psn;
+        attr.dest_qp_num = from_cm->dest_qp_num;
+        if (from_cm->path_mtu != 0 && from_cm->path_mtu < attr.path_mtu)
+            attr.path_mtu = from_cm->path_mtu;
+    }
     code =
         end->api->modify_qp(end->qps[index], &attr,
                             IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
@@ -176,14 +189,14 @@ static nw_rc to_receive(struct nw_verbs_end *end, int index)
     return code == 0 ? NW_OK : fail_ready(end, code);
 }
 
-static nw_rc to_send(struct nw_verbs_end *end, int index)
+nw_rc nw_verbs_to_send(struct nw_verbs_end *end, int index, const struct ibv_qp_attr *from_cm)
 {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTS,
         .timeout = (uint8_t)end->wish.ack_timeout,
         .retry_cnt = (uint8_t)end->wish.retries,
         .rnr_retry = RNR_FOR_EVER,
-        .sq_psn = end->mine.qps[index].sequence,
+        .sq_psn = from_cm != NULL ? from_cm->sq_psn : end->mine.qps[index].sequence,
         .max_rd_atomic = reads(end->read_depth, end->theirs.read_depth),
     };
     const int code =
@@ -200,9 +213,11 @@ nw_rc nw_verbs_connect(struct nw_verbs_end *end, const uint8_t card[NW_VERBS_CAR
         return nw_fail(NW_EUSAGE, "%s is connected already", end->name);
     NW_TRY(nw_verbs_card_read(card, &end->theirs));
     NW_TRY(settle(end));
-    for (int i = 0; i < end->qp_count; i++) {
-        NW_TRY(to_receive(end, i));
-        NW_TRY(to_send(end, i));
+    if (end->cm != NULL)
+        NW_TRY(nw_verbs_cm_connect(end));
+    for (int i = 0; i < end->qp_count && end->cm == NULL; i++) {
+        NW_TRY(nw_verbs_to_receive(end, i, NULL));
+        NW_TRY(nw_verbs_to_send(end, i, NULL));
     }
     end->connected = true;
     return NW_OK;

@@ -231,6 +231,8 @@ static nw_rc open_end(const struct nw_verbs_wish *wish, struct nw_dev *dev,
         NW_TRY(nw_verbs_gid_check(&gids));
     NW_TRY(open_queues(end));
     NW_TRY(nw_verbs_register(end, dev));
+    if (wish->by_cm)
+        NW_TRY(nw_verbs_cm_open(end));
     fill_card(end);
     return NW_OK;
 }
@@ -271,6 +273,7 @@ void nw_verbs_end_close(struct nw_verbs_end *end)
 {
     if (end == NULL)
         return;
+    nw_verbs_cm_close(end->cm);
     for (int i = 0; i < end->qp_count; i++)
         if (end->qps[i] != NULL)
             (void)end->api->destroy_qp(end->qps[i]);

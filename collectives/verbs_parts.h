@@ -59,6 +59,7 @@ struct nw_verbs_end {
     uint64_t bytes;
     uint32_t depth, receive_depth, inline_bytes, read_depth;
     struct nw_verbs_card mine, theirs;
+    struct nw_verbs_cm *cm; /* NULL: connected by the cards alone */
     struct nw_verbs_link link;
     bool connected, prepared;
     bool broken; /* a queue has failed: no more runs */
@@ -79,6 +80,14 @@ nw_rc nw_verbs_register(struct nw_verbs_end *end, struct nw_dev *dev);
 
 /* verbs_connect.c: the QP's state by state. */
 nw_rc nw_verbs_to_init(struct nw_verbs_end *end, struct ibv_qp *qp);
+
+nw_rc nw_verbs_to_receive(struct nw_verbs_end *end, int index, const struct ibv_qp_attr *from_cm);
+nw_rc nw_verbs_to_send(struct nw_verbs_end *end, int index, const struct ibv_qp_attr *from_cm);
+
+/* verbs_cm.c: listens on the end's address, so that its card can name the port. */
+nw_rc nw_verbs_cm_open(struct nw_verbs_end *end);
+void nw_verbs_cm_close(struct nw_verbs_cm *cm); /* accepts NULL */
+nw_rc nw_verbs_cm_connect(struct nw_verbs_end *end);
 
 /* verbs_wait.c */
 /* Words a failed call of the library: "… : Cannot allocate memory (12)". */

@@ -20,16 +20,17 @@ nw_rc nw_verbs_fail_call(const struct nw_verbs_end *end, int code, const char *w
                        end->name, what, strerror(code), code);
 }
 
+/* `detail`: what the NIC said, for whoever looks it up. */
 static nw_rc fail_word(struct nw_verbs_end *end, const struct nw_verbs_word *word, int code,
-                       const char *what)
+                       const char *detail)
 {
     end->broken = true;
     if (end->trouble == NULL)
         end->trouble = word;
     return nw_fail_lib(strcmp(word->where, "here") == 0 ? NW_ELIB : NW_EPEER, "verbs", code,
-                       "RDMA from %s to %s failed, %s: %s%s%s%s%s", end->link.here,
-                       end->link.there[0] != '\0' ? end->link.there : "nobody yet", what,
-                       word->text, word->cause[0] != '\0' ? ". Likely: " : "", word->cause,
+                       "RDMA %s between %s and %s failed: %s (%s)%s%s%s%s",
+                       nw_verbs_op_name(end->flow.run.op), end->link.here, end->link.there,
+                       word->text, detail, word->cause[0] != '\0' ? ". Likely: " : "", word->cause,
                        word->remedy[0] != '\0' ? ". What to do: " : "", word->remedy);
 }
 
@@ -76,11 +77,15 @@ static int look_for_events(struct nw_verbs_end *end)
     return bad;
 }
 
-static nw_rc judge_events(struct nw_verbs_end *end, const char *what)
+static nw_rc judge_events(struct nw_verbs_end *end)
 {
     const int event = look_for_events(end);
+    char detail[192];
 
-    return event < 0 ? NW_OK : fail_word(end, nw_verbs_event_word(event), event, what);
+    if (event < 0)
+        return NW_OK;
+    snprintf(detail, sizeof detail, "event %d on %s", event, end->link.here);
+    return fail_word(end, nw_verbs_event_word(event), event, detail);
 }
 
 /* --- completions --- */
@@ -89,16 +94,15 @@ static nw_rc judge_events(struct nw_verbs_end *end, const char *what)
  * event says more than a status where the card or the cable is the cause. */
 nw_rc nw_verbs_fail_completion(struct nw_verbs_end *end, const struct ibv_wc *wc)
 {
-    const struct nw_verbs_word *word = nw_verbs_status_word(wc->status);
     const int event = look_for_events(end);
-    char what[80];
+    char detail[128];
 
-    snprintf(what, sizeof what, "%s, status %d, vendor's code 0x%x",
-             (wc->wr_id & NW_VERBS_RECEIVE) != 0 ? "receiving" : nw_verbs_op_name(end->flow.run.op),
-             wc->status, wc->vendor_err);
+    snprintf(detail, sizeof detail, "%s on this side, status %d, vendor's code 0x%x",
+             (wc->wr_id & NW_VERBS_RECEIVE) != 0 ? "a receive" : "a request", wc->status,
+             wc->vendor_err);
     if (event >= 0)
-        return fail_word(end, nw_verbs_event_word(event), event, what);
-    return fail_word(end, word, wc->status, what);
+        return fail_word(end, nw_verbs_event_word(event), event, detail);
+    return fail_word(end, nw_verbs_status_word(wc->status), wc->status, detail);
 }
 
 /* --- waiting --- */
@@ -160,7 +164,7 @@ nw_rc nw_verbs_wait_idle(struct nw_verbs_end *end, const char *what)
             return fail_deadline(end, what);
         if (now - end->events_looked_ns > LOOK_FOR_EVENTS_NS) {
             end->events_looked_ns = now;
-            NW_TRY(judge_events(end, what));
+            NW_TRY(judge_events(end));
         }
     }
     if (end->channel != NULL)

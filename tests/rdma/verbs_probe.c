@@ -5,7 +5,8 @@
  *   -d DEVICE -i PORT -x GID -m MTU -q QPS -t DEPTH -I INLINE -u ACK_TIMEOUT -r RETRIES -T CLASS
  *   -o write|read|send   -s BYTES -n COUNT   -b (both ways)   -L (latency)   -e (events)
  *   -y (do not give the CPU away)   -D SECONDS (without completion)   -p TCP_PORT   -M BUFFER_BYTES
- *   -k TIMES (the run is repeated)   -l (list the ports and end)   -c (a card with itself)
+ *   -R (connect by rdma_cm)   -k TIMES (the run is repeated)   -l (list the ports and end)   -c (a
+ * card with itself)
  *
  * Exit status: 0; 1 failed or wrong data, with one sentence; 2 usage; 77 no RDMA here. */
 #include <errno.h>
@@ -214,7 +215,7 @@ static nw_rc two_processes(const struct nw_verbs *verbs, const struct nw_verbs_p
 /* --- a card with itself --- */
 
 static nw_rc run_loop(struct nw_verbs_end *const ends[2], const struct options *options,
-                      uint8_t *buffer)
+                      uint8_t *const buffers[2])
 {
     struct nw_verbs_run runs[2] = {options->run, options->run};
     struct nw_verbs_result results[2];
@@ -224,12 +225,13 @@ static nw_rc run_loop(struct nw_verbs_end *const ends[2], const struct options *
     for (int i = 0; i < options->repeats; i++) {
         uint64_t wrong = 0;
 
-        fill(buffer, &runs[0], (uint64_t)i);
+        fill(buffers[0], &runs[0], (uint64_t)i);
+        fill(buffers[1], &runs[1], ~(uint64_t)i);
         NW_TRY(nw_verbs_prepare(ends[0], &runs[0]));
         NW_TRY(nw_verbs_prepare(ends[1], &runs[1]));
         NW_TRY(nw_verbs_run_all(ends, runs, 2, results));
         if (!options->run.ping)
-            wrong = count_wrong(buffer, &runs[0], (uint64_t)i);
+            wrong = count_wrong(buffers[1], &runs[1], (uint64_t)i);
         print_result(options, nw_verbs_end_link(ends[0]), &results[runs[0].op == NW_VERBS_READ],
                      wrong);
         if (wrong > 0)
@@ -241,19 +243,20 @@ static nw_rc run_loop(struct nw_verbs_end *const ends[2], const struct options *
 static nw_rc loop(const struct nw_verbs *verbs, const struct nw_verbs_port *port,
                   const struct options *options, uint8_t *buffer)
 {
+    uint8_t *const buffers[2] = {buffer, buffer + options->buffer_bytes};
     uint8_t cards[2][NW_VERBS_CARD_BYTES];
     struct nw_verbs_end *ends[2] = {NULL, NULL};
     nw_rc rc = NW_OK;
 
     for (int i = 0; i < 2 && rc == NW_OK; i++)
-        rc = nw_verbs_end_open(verbs, port, &options->wish, buffer, options->buffer_bytes, NULL,
+        rc = nw_verbs_end_open(verbs, port, &options->wish, buffers[i], options->buffer_bytes, NULL,
                                &ends[i]);
     for (int i = 0; i < 2 && rc == NW_OK; i++)
         nw_verbs_end_card(ends[i], cards[i]);
     for (int i = 0; i < 2 && rc == NW_OK; i++)
         rc = nw_verbs_connect(ends[i], cards[1 - i]);
     if (rc == NW_OK)
-        rc = run_loop(ends, options, buffer);
+        rc = run_loop(ends, options, buffers);
     nw_verbs_end_close(ends[0]);
     nw_verbs_end_close(ends[1]);
     return rc;
@@ -295,7 +298,8 @@ static void set_option(int key, const char *text, struct options *options)
         int key;
         bool *value;
     } flags[] = {{'b', &options->both}, {'L', &options->run.ping}, {'e', &wish->events},
-                 {'y', &wish->spin},    {'l', &options->list},     {'c', &options->loop}};
+                 {'y', &wish->spin},    {'l', &options->list},     {'R', &wish->by_cm},
+                 {'c', &options->loop}};
 
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (numbers[i].key == key) {
@@ -344,7 +348,7 @@ static void read_options(int argc, char **argv, struct options *options)
 {
     int key;
 
-    while ((key = getopt(argc, argv, "d:i:x:m:q:t:I:u:r:T:o:s:n:D:p:M:k:bLeylc")) != -1)
+    while ((key = getopt(argc, argv, "d:i:x:m:q:t:I:u:r:T:o:s:n:D:p:M:k:bLeylcR")) != -1)
         set_option(key, optarg, options);
     options->peer = optind < argc ? argv[optind] : NULL;
     if (options->buffer_bytes == 0)
@@ -366,7 +370,7 @@ static nw_rc work(struct options *options, const struct nw_verbs *verbs)
     nw_rc rc;
 
     NW_TRY(nw_verbs_find_port(verbs, options->device, options->number, &port));
-    buffer = nw_comm_alloc(options->buffer_bytes);
+    buffer = nw_comm_alloc(2 * options->buffer_bytes); /* both ends of a loop */
     if (buffer == NULL)
         return nw_fail(NW_ENOMEM, "no memory for the buffer");
     if (options->run.ping)
@@ -374,7 +378,7 @@ static nw_rc work(struct options *options, const struct nw_verbs *verbs)
     rc = options->loop ? loop(verbs, port, options, buffer)
                        : two_processes(verbs, port, options, buffer);
     free(options->run.samples_ns);
-    nw_comm_free(buffer, options->buffer_bytes);
+    nw_comm_free(buffer, 2 * options->buffer_bytes);
     return rc;
 }
 
