@@ -40,19 +40,21 @@ static double norm(const struct nw_memory_task *task)
     return 4 * h + (nw_memory_trains_all(task) ? e * h : 0);
 }
 
-struct widths { /* of attention, in elements */
+struct widths { /* of attention on all tensor-parallel ranks, in elements */
     double query, key, value, out;
 };
 
-static struct widths widths_of(const struct nw_transformer *net)
+static struct widths widths_of(const struct nw_memory_task *task)
 {
+    const struct nw_transformer *net = &task->job->net;
     const double a = (double)net->heads, d = (double)net->head_size;
+    const double key = nw_layout_kv_heads(task->layout, net) * task->tp * d;
 
     if (net->kv_rank > 0) /* latent attention: keys and values of every head are unfolded */
         return (struct widths){a * (d + (double)net->rope_head_size),
                                a * (d + (double)net->rope_head_size),
                                a * (double)net->value_head_size, a * (double)net->value_head_size};
-    return (struct widths){a * d, (double)net->kv_heads * d, (double)net->kv_heads * d, a * d};
+    return (struct widths){a * d, key, key, a * d};
 }
 
 /* Softmax output, and with dropout its mask and output: 5as² per sequence in 16 bit. */
@@ -70,7 +72,7 @@ static void attention(const struct nw_memory_task *task, struct kept *kept)
     const struct nw_job *job = task->job;
     const struct nw_memory_policy *policy = task->policy;
     const double e = job->precision->element_bytes, h = (double)job->net.hidden;
-    const struct widths w = widths_of(&job->net);
+    const struct widths w = widths_of(task);
 
     kept->residual += norm(task);
     if (input_kept(task, NW_LORA_Q | NW_LORA_K | NW_LORA_V))
@@ -140,7 +142,7 @@ static double mlp_columns(const struct nw_transformer *net, int kind)
 static double alternate_products(const struct nw_memory_task *task, int kind)
 {
     const struct nw_transformer *net = &task->job->net;
-    const struct widths w = widths_of(net);
+    const struct widths w = widths_of(task);
     const double f = mlp_columns(net, kind);
     const double down = net->gated ? (double)net->hidden : 0;
 

@@ -47,7 +47,8 @@ static nw_assumed loss_assumptions(const struct nw_build *build, nw_overlap mode
 }
 
 /* Of the copies to and from the host nothing is lost: they take no SMs. What hides of all other
- * messages, those between pipeline stages among them, costs what its overlap says. */
+ * messages, those between pipeline stages among them, costs what its overlap says, as far as there
+ * is computation to hide behind: behind waits and other messages nothing is slowed. */
 static void add_sums(const struct nw_build *build, const struct nw_timing *timing,
                      const struct nw_stage_sums *sums, struct nw_step *step)
 {
@@ -69,6 +70,8 @@ static void add_sums(const struct nw_build *build, const struct nw_timing *timin
             step->assumed |= loss_assumptions(build, timing->overlap[s]);
     }
     step->hidden_ns = step->communication_ns - step->exposed_ns;
+    if (step->hidden_ns > step->compute_ns && !isfinite(build->scenario->overlap_loss))
+        step->overlap_loss_ns *= step->compute_ns / step->hidden_ns;
     memcpy(step->group_exposed_ns, sums->group_exposed_ns, sizeof step->group_exposed_ns);
 }
 

@@ -273,6 +273,31 @@ Test(model_compute, key_value_heads_are_copied_where_there_are_too_few)
         cr_expect_eq(operators.linears[0].out, (32.0 / tp + 2 * fmax(8.0 / tp, 1)) * 128, "tp %d",
                      tp);
     }
+    struct nw_assumptions assumptions;
+    struct nw_memory copied, cut;
+    nw_assumed assumed;
+
+    nw_assumptions_reset(&assumptions);
+    nw_memory_of(&job, &layout, 1, 1, &assumptions, &copied, &assumed);
+    job.net.kv_heads = 16;
+    nw_memory_of(&job, &layout, 1, 1, &assumptions, &cut, &assumed);
+    cr_expect_eq(copied.activations_bytes, cut.activations_bytes);
+}
+
+/* Errors are of one, not of a hundred; a share of nothing would never end. */
+Test(model_compute, constants_out_of_range_are_refused)
+{
+    static const char *const bad[] = {"WIRE_ERROR=97", "LEAST_ERROR=-1", "LINK_SHARE=0",
+                                      "HBM_SHARE=85", "JITTER=nan"};
+    struct nw_assumptions assumptions;
+
+    nw_assumptions_reset(&assumptions);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        cr_expect_eq(nw_assumptions_set(&assumptions, bad[i]), NW_EUSAGE, "%s", bad[i]);
+    nw_clear_error();
+    cr_expect_eq(assumptions.stated, 0);
+    cr_expect_eq(nw_assumptions_set(&assumptions, "wire_error=1.5"), NW_OK);
+    cr_expect_eq(assumptions.value[NW_CONSTANT_WIRE_ERROR], 1.5);
 }
 
 /* Twelve at most, each with what it is, where it comes from and how it is measured. */

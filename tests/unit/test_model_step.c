@@ -489,6 +489,30 @@ Test(step, very_long_steps_take_little_memory)
     nw_curves_free(&curves);
 }
 
+/* What hides behind waits and other messages slows no computation; a loss that is stated is of all
+ * that hides. */
+Test(step, losses_are_of_computation)
+{
+    struct nw_curves curves = curves_at(0.3e9, 0.1e9);
+    const struct nw_platform platform = platform_on(&curves, 400, 8);
+    const struct nw_job job = preset_job("llama-3-8b", 16, 1, 32);
+    const struct nw_layout layout = {.node_count = 1,
+                                     .rank_count = 8,
+                                     .strategy = nw_strategy_named("zero1"),
+                                     .parallel = {.pp = 2}};
+    struct nw_scenario none = nw_scenario_likely;
+    struct nw_step step;
+
+    cr_assert(eq(int, nw_predict(&job, &platform, &layout, NULL, &step), NW_OK));
+    cr_assert(gt(dbl, step.hidden_ns, 2 * step.compute_ns));
+    near(step.overlap_loss_ns, nw_constants[NW_CONSTANT_OVERLAP_LOSS].value * step.compute_ns, 1e-9,
+         "loss");
+    none.overlap_loss = 1;
+    cr_assert(eq(int, nw_predict(&job, &platform, &layout, &none, &step), NW_OK));
+    near(step.overlap_loss_ns, step.hidden_ns, 1e-9, "stated");
+    nw_curves_free(&curves);
+}
+
 /* The ring of CP hides on a stream, whatever the framework does with the rest. */
 Test(step, losses_are_assumed_of_what_hides)
 {
