@@ -185,6 +185,34 @@ Test(hf_config, keys_change_what_their_code_changes)
     }
 }
 
+Test(hf_config, positions_by_a_slope_are_known)
+{
+#define FALCON(alibi)                                                                              \
+    "{\"model_type\":\"falcon\",\"num_hidden_layers\":24,\"hidden_size\":2048,"                    \
+    "\"num_attention_heads\":32,\"vocab_size\":50304,\"alibi\":" alibi "}"
+    static const struct {
+        const char *text;
+        bool alibi;
+        uint64_t positions; /* of a matrix */
+    } cases[] = {
+        {FALCON("true"), true, 0},
+        {FALCON("false"), false, 0},
+        {MPT("\"attn_config\":{\"alibi\":true},\"max_seq_len\":128"), true, 0},
+        {MPT("\"max_seq_len\":128"), false, 128},
+        {"{\"model_type\":\"baichuan\",\"num_hidden_layers\":40,\"hidden_size\":5120,"
+         "\"intermediate_size\":13696,\"num_attention_heads\":40,\"vocab_size\":64000}",
+         true, 0},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct nw_transformer net;
+
+        cr_assert(eq(int, parse(cases[i].text, &net), NW_OK), "%s", nw_last_error()->text);
+        cr_expect(eq(int, net.alibi, cases[i].alibi), "%zu", i);
+        cr_expect(eq(u64, net.positions, cases[i].positions), "%zu", i);
+    }
+}
+
 /* No logits over the vocabulary where the class has no output layer: no time, no memory. */
 Test(hf_config, the_class_of_an_encoder_says_what_stands_behind_it)
 {
