@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/units.h"
+#include "collectives/launch.h"
 
 size_t nw_cli_embed(struct nw_option *to, const struct nw_option *rows, size_t count, size_t offset,
                     bool letters)
@@ -19,29 +19,14 @@ size_t nw_cli_embed(struct nw_option *to, const struct nw_option *rows, size_t c
     return count;
 }
 
-static int launcher_number(const char *const *variables)
-{
-    for (size_t i = 0; variables[i] != NULL; i++) {
-        const char *text = getenv(variables[i]);
-        uint64_t value;
-
-        if (text != NULL && nw_parse_u64(text, 0, 1u << 24, &value) == NW_OK)
-            return (int)value;
-    }
-    nw_clear_error();
-    return -1;
-}
-
 int nw_cli_launch_rank(void)
 {
-    return launcher_number((const char *const[]){"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-                                                 "SLURM_PROCID", NULL});
+    return nw_launch_rank();
 }
 
 int nw_cli_launch_size(void)
 {
-    return launcher_number(
-        (const char *const[]){"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", NULL});
+    return nw_launch_count();
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)

@@ -51,7 +51,7 @@ nw_rc nw_cli_parse(struct nw_cli *cli, int argc, char **argv, bool speaks);
 size_t nw_cli_embed(struct nw_option *to, const struct nw_option *rows, size_t count, size_t offset,
                     bool letters);
 
-/* What the launcher says before MPI is started (Open MPI, PMIx, PMI, Slurm); -1: not under one. */
+/* What the launcher says before MPI is started (collectives/launch.h); -1: not under one. */
 int nw_cli_launch_rank(void);
 int nw_cli_launch_size(void);
 

@@ -10,13 +10,12 @@
 #include "bench/bench.h"
 #include "cli/cli.h"
 #include "cli/lanes.h"
+#include "cli/launch.h"
 #include "cli/progress.h"
 #include "cli/shapes.h"
 #include "cli/watch.h"
 #include "report/bench_text.h"
 #include "results/results.h"
-
-#define STOP_DEADLINE_NS 10000000000ull /* for the ranks to meet at the end of MPI */
 
 struct session {
     struct nw_plan plan;
@@ -244,19 +243,18 @@ static nw_rc run_rank(struct nw_comm *comm, void *argument)
 static int work_mpi(struct session *session)
 {
     struct nw_comm *comm;
-    nw_rc rc = nw_mpi_start(NULL, NULL);
+    const int refused = nw_cli_open_mpi(session->status, true, &comm);
+    nw_rc rc;
 
-    if (rc == NW_OK)
-        rc = nw_comm_open_mpi(&comm);
-    if (rc != NW_OK)
-        return nw_cli_fail(rc);
+    if (refused != 0)
+        return refused;
     rc = run_rank(comm, session);
     if (nw_bench_is_broken(rc)) { /* the other ranks may never come out of their calls */
         if (comm->rank != 0 && rc != NW_EPEER)
             nw_cli_fail(rc);
         nw_mpi_abort(nw_rc_exit_code(rc));
     }
-    nw_bench_status_write(session->status, nw_now_ns() + STOP_DEADLINE_NS, "the end of MPI");
+    nw_bench_status_write(session->status, nw_now_ns() + NW_CLI_STOP_DEADLINE_NS, "the end of MPI");
     nw_comm_close(comm);
     nw_mpi_stop();
     nw_bench_status_write(session->status, 0, "");

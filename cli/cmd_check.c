@@ -11,11 +11,11 @@
 #include "cli/check_judge.h"
 #include "cli/check_read.h"
 #include "cli/cli.h"
+#include "cli/launch.h"
 #include "cli/watch.h"
 #include "report/check_json.h"
 
 #define START_DEADLINE_NS 60000000000ull
-#define STOP_DEADLINE_NS  10000000000ull
 
 struct options {
     struct nw_check_wish wish;
@@ -353,15 +353,18 @@ static struct nw_check_reader *begin_early(const struct session *session)
     return nw_check_reader_start(&wish, &reader) == NW_OK ? reader : NULL;
 }
 
-static nw_rc open_comm(struct nw_bench_status *status, struct nw_comm **comm_out)
+/* 0, else the exit code */
+static int open_comm(struct nw_bench_status *status, struct nw_comm **comm_out)
 {
+    int exit_code;
+
     nw_bench_status_write(status, nw_now_ns() + START_DEADLINE_NS,
                           "the start of MPI (can the hosts reach each other? mpirun --mca "
                           "btl_tcp_if_include NET chooses the network)");
-    NW_TRY(nw_mpi_start(NULL, NULL));
-    NW_TRY(nw_comm_open_mpi(comm_out));
-    (*comm_out)->gentle = true;
-    return NW_OK;
+    exit_code = nw_cli_open_mpi(status, false, comm_out);
+    if (exit_code == 0)
+        (*comm_out)->gentle = true;
+    return exit_code;
 }
 
 static int work(void *argument, void *status)
@@ -374,12 +377,12 @@ static int work(void *argument, void *status)
                                .status = status};
     struct nw_check_gathered gathered;
     struct nw_comm *comm;
-    int exit_code = 0;
-    nw_rc rc = open_comm(status, &comm);
+    int exit_code = open_comm(status, &comm);
+    nw_rc rc;
 
-    if (rc != NW_OK) {
+    if (exit_code != 0) {
         nw_check_reader_close(how.reader);
-        return nw_cli_fail(rc);
+        return exit_code;
     }
     rc = nw_check_gather(comm, &how, &gathered);
     if (rc != NW_OK) {
@@ -394,7 +397,7 @@ static int work(void *argument, void *status)
         }
     }
     nw_check_gathered_free(&gathered);
-    nw_bench_status_write(status, nw_now_ns() + STOP_DEADLINE_NS, "the end of MPI");
+    nw_bench_status_write(status, nw_now_ns() + NW_CLI_STOP_DEADLINE_NS, "the end of MPI");
     nw_comm_close(comm);
     nw_mpi_stop();
     nw_bench_status_write(status, 0, "");

@@ -11,6 +11,7 @@
 #include "bench/bench.h"
 #include "cli/cli.h"
 #include "cli/lanes.h"
+#include "cli/launch.h"
 #include "cli/progress.h"
 #include "cli/run_verdict.h"
 #include "cli/shapes.h"
@@ -257,14 +258,12 @@ static int work(void *argument, void *status)
     struct session *session = argument;
     struct nw_comm *comm;
     bool reached_end;
-    int exit_code;
-    nw_rc rc = nw_mpi_start(NULL, NULL);
+    int exit_code = nw_cli_open_mpi(status, true, &comm);
+    nw_rc rc;
 
+    if (exit_code != 0)
+        return exit_code;
     session->status = status;
-    if (rc == NW_OK)
-        rc = nw_comm_open_mpi(&comm);
-    if (rc != NW_OK)
-        return nw_cli_fail(rc);
     rc = measure(session, comm);
     nw_progress_clear(&session->progress);
     if (nw_bench_is_broken(rc)) { /* the other ranks may never come out of their calls */
@@ -290,7 +289,7 @@ static int work(void *argument, void *status)
     }
     if (session->lane_broke)
         exit_code = nw_rc_exit_code(NW_EPEER);
-    nw_bench_status_write(status, nw_now_ns() + 10000000000ull, "the end of MPI");
+    nw_bench_status_write(status, nw_now_ns() + NW_CLI_STOP_DEADLINE_NS, "the end of MPI");
     nw_comm_close(comm);
     nw_mpi_stop();
     nw_bench_status_write(status, 0, "");

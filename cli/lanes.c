@@ -395,6 +395,18 @@ static nw_rc fall_back(const struct lanes *lanes)
     return nw_bench_run(how->plan, how->comm, how->events);
 }
 
+/* What opening this communicator found is of the launch, and so of every lane; how MPI moves
+ * messages within a host is not. */
+static nw_rc hold_launch(struct lanes *lanes)
+{
+    const struct nw_findings *list = &lanes->how->comm->findings;
+
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i].code, "mpi-restricted") != 0)
+            NW_TRY(nw_findings_copy_one(&lanes->held, &list->items[i]));
+    return NW_OK;
+}
+
 nw_rc nw_cli_measure(const struct nw_cli_measure *how, bool *lane_broke_out)
 {
     struct lanes lanes = {.how = how};
@@ -406,6 +418,8 @@ nw_rc nw_cli_measure(const struct nw_cli_measure *how, bool *lane_broke_out)
     NW_TRY(nw_lane_look(how->comm, &lanes.facts));
     rc = nw_agree(how->comm, list_lanes(&lanes));
     how->comm->gentle = true; /* this process only serves; the worker needs the CPU */
+    if (rc == NW_OK)
+        rc = nw_agree(how->comm, hold_launch(&lanes));
     if (rc == NW_OK)
         rc = run_lanes(&lanes);
     how->comm->gentle = false;
