@@ -27,6 +27,14 @@ double nw_job_master_bytes(const struct nw_job *job)
     return isnan(job->master_bytes) ? job->precision->master_bytes : job->master_bytes;
 }
 
+double nw_job_base_bytes(const struct nw_job *job)
+{
+    const struct nw_lora *lora = &job->lora;
+
+    return lora->rank > 0 && lora->base_bytes > 0 ? lora->base_bytes
+                                                  : job->precision->element_bytes;
+}
+
 double nw_job_gradient_bytes(const struct nw_job *job)
 {
     return job->gradient_bytes > 0 ? job->gradient_bytes : job->precision->element_bytes;

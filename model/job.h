@@ -100,6 +100,9 @@ double nw_job_trained_parameters(const struct nw_job *job);
 /* Per parameter, in use: the job's own, else what its precision and its gradients say. */
 double nw_job_master_bytes(const struct nw_job *job);
 double nw_job_gradient_bytes(const struct nw_job *job);
+/* Of a weight of the layers' matrices as it lies there and is gathered: a quantised base's under
+ * adapters. */
+double nw_job_base_bytes(const struct nw_job *job);
 double nw_job_reduce_bytes(const struct nw_job *job);
 /* The optimizer's moments; without an fp32 copy in the type of the weights. */
 double nw_job_state_bytes(const struct nw_job *job);

@@ -10,7 +10,7 @@
 static double gathered_bytes(const struct nw_memory_task *task,
                              const struct nw_stage_parameters *own)
 {
-    return (own->quantised + own->experts) * nw_memory_base_bytes(task) +
+    return (own->quantised + own->experts) * nw_job_base_bytes(task->job) +
            (own->layers - own->quantised + own->ends) * task->job->precision->element_bytes;
 }
 
@@ -24,7 +24,7 @@ static double gathered(const struct nw_memory_task *task, const struct nw_stage_
     const double e = task->job->precision->element_bytes;
     const double all = own->layers + own->experts + own->ends;
     const double all_bytes = gathered_bytes(task, own);
-    const double unit_bytes = own->unit_quantised * nw_memory_base_bytes(task) +
+    const double unit_bytes = own->unit_quantised * nw_job_base_bytes(task->job) +
                               (own->layer_unit - own->unit_quantised) * e;
     const double reduce = nw_job_reduce_bytes(task->job);
     const bool trains = nw_memory_trains_all(task);

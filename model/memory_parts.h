@@ -71,8 +71,6 @@ struct nw_states nw_memory_states(const struct nw_memory_task *task,
                                   const struct nw_stage_parameters *parameters);
 double nw_memory_weight_bytes(const struct nw_memory_task *task); /* of one trained weight */
 double nw_memory_gradient_bytes(const struct nw_memory_task *task);
-/* Of a weight of the layers' matrices, as it lies there and is gathered: a quantised base's. */
-double nw_memory_base_bytes(const struct nw_memory_task *task);
 bool nw_memory_weights_cut(const struct nw_memory_task *task);    /* at rest */
 bool nw_memory_keeps_gathered(const struct nw_memory_task *task); /* through the micro-batch */
 bool nw_memory_trains_all(const struct nw_memory_task *task);     /* no adapters */

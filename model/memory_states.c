@@ -111,15 +111,6 @@ double nw_memory_gradient_bytes(const struct nw_memory_task *task)
     return kept + (task->policy->gradient_beside && kept > e ? e : 0);
 }
 
-double nw_memory_base_bytes(const struct nw_memory_task *task)
-{
-    const struct nw_lora *lora = &task->job->lora;
-
-    return lora->base_bytes > 0 && !nw_memory_trains_all(task)
-               ? lora->base_bytes
-               : task->job->precision->element_bytes;
-}
-
 /* Gradients are summed over micro-batches before they are cut (no_sync). */
 static bool gradients_cut(const struct nw_memory_task *task)
 {
@@ -162,7 +153,7 @@ struct nw_states nw_memory_states(const struct nw_memory_task *task,
     const struct nw_strategy *strategy = task->layout->strategy;
     const bool all = nw_memory_trains_all(task), weights_cut = nw_memory_weights_cut(task);
     const double e = job->precision->element_bytes, weight = nw_memory_weight_bytes(task);
-    const double quantised = nw_memory_base_bytes(task);
+    const double quantised = nw_job_base_bytes(job);
     const double dense = all ? own->layers + own->ends : own->adapters;
     const double experts = all ? own->experts : own->expert_adapters;
     const double master = weights_are_master(task) ? 0 : nw_job_master_bytes(job);

@@ -178,9 +178,7 @@ static nw_rc set_extras(json_t *object, const struct nw_job *job)
         return NW_OK;
     NW_TRY(nw_json_set_u64(object, "lora_rank", job->lora.rank));
     NW_TRY(nw_json_set_real(object, "trained_parameters", nw_job_trained_parameters(job)));
-    return nw_json_set_real(object, "base_bytes_per_parameter",
-                            job->lora.base_bytes > 0 ? job->lora.base_bytes
-                                                     : job->precision->element_bytes);
+    return nw_json_set_real(object, "base_bytes_per_parameter", nw_job_base_bytes(job));
 }
 
 static nw_rc set_job(json_t *root, const struct nw_job *job)

@@ -153,9 +153,7 @@ static nw_rc fill_gathers(struct at *at, struct nw_quick_messages *messages)
 {
     const struct nw_strategy *strategy = at->layout->strategy;
     const struct nw_profile *profile = at->layout->profile;
-    const struct nw_lora *lora = &at->job->lora;
-    const double e = at->job->precision->element_bytes;
-    const double wire = lora->rank > 0 && lora->base_bytes > 0 ? lora->base_bytes : e;
+    const double e = at->job->precision->element_bytes, wire = nw_job_base_bytes(at->job);
     const double piece = profile->prefetch_elements > 0 ? profile->prefetch_elements : INFINITY;
     double unused;
 

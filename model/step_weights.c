@@ -20,14 +20,6 @@ static bool gathers_in(const struct nw_build *build, unsigned role, bool backwar
     return !backward || gathers == NW_GATHERS_UNITS;
 }
 
-static double wire_bytes(const struct nw_build *build)
-{
-    const struct nw_lora *lora = &build->job->lora;
-
-    return lora->rank > 0 && lora->base_bytes > 0 ? lora->base_bytes
-                                                  : build->job->precision->element_bytes;
-}
-
 /* In pieces no larger than the framework's prefetch bucket. */
 static int32_t put_pieces(struct nw_build *build, int stage, double elements, double element_bytes,
                           nw_group_kind group, double count, int32_t after)
@@ -56,7 +48,7 @@ static int32_t put_gather(struct nw_build *build, int stage, nw_unit_kind kind, 
     const struct nw_unit *unit = &build->units[kind];
     const struct nw_strategy *strategy = build->strategy;
     const double dense = unit->gathered_elements - unit->expert_elements;
-    double bytes = wire_bytes(build);
+    double bytes = nw_job_base_bytes(build->job);
     nw_group_kind group = NW_GROUP_SHARD;
 
     if (build->job->offload.parameters != NW_OFFLOAD_NONE) {
