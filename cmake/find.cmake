@@ -3,6 +3,7 @@
 #
 # Needed: jansson, libsmartcols, inih, hwloc, libxml2 (PkgConfig::<name>) and MPI (MPI::MPI_C). All that are missing are
 # named at once, with the one line that installs them.
+# NW_MPI: openmpi or mpich chooses among several that are installed side by side; AUTO takes what mpicc is.
 # NW_CUDA, NW_NCCL, NW_VERBS: AUTO takes it when it is there; ON fails without it; OFF does not look.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
@@ -22,15 +23,39 @@ foreach(row "jansson jansson libjansson-dev" "smartcols smartcols libsmartcols-d
     list(APPEND nw_missing ${package})
   endif()
 endforeach()
+set(NW_MPI AUTO CACHE STRING "AUTO, openmpi or mpich")
+set_property(CACHE NW_MPI PROPERTY STRINGS AUTO openmpi mpich)
+if(NOT NW_MPI MATCHES "^(AUTO|openmpi|mpich)$")
+  message(FATAL_ERROR "NW_MPI is \"${NW_MPI}\"; accepted: AUTO, openmpi, mpich")
+endif()
+if(NOT NW_MPI STREQUAL "AUTO") # Debian's names where both are there
+  find_program(MPI_C_COMPILER NAMES mpicc.${NW_MPI})
+  find_program(MPIEXEC_EXECUTABLE NAMES mpiexec.${NW_MPI})
+endif()
 find_package(MPI QUIET COMPONENTS C)
 if(MPI_C_FOUND AND MPIEXEC_EXECUTABLE)
   execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version OUTPUT_VARIABLE nw_mpi ERROR_QUIET)
+  if(nw_mpi MATCHES "HYDRA.*Version: *([^ \n]+)")
+    set(nw_mpi "MPICH ${CMAKE_MATCH_1}")
+  endif()
   string(REGEX REPLACE "\n.*" "" nw_mpi "${nw_mpi}") # mpiexec (OpenRTE) 4.1.4
   string(REGEX REPLACE "^.*(OpenRTE|Open MPI)\\) *" "Open MPI " nw_mpi "${nw_mpi}")
   list(APPEND nw_needed "${nw_mpi}")
-else()
-  list(APPEND nw_missing libopenmpi-dev openmpi-bin)
 endif()
+set(nw_mpi_wanted "${NW_MPI}")
+if(NW_MPI STREQUAL "AUTO")
+  set(nw_mpi_wanted openmpi)
+endif()
+if(NOT MPI_C_FOUND OR NOT MPIEXEC_EXECUTABLE)
+  list(APPEND nw_missing lib${nw_mpi_wanted}-dev)
+elseif(NW_MPI STREQUAL "mpich" AND NOT nw_mpi MATCHES "^MPICH" OR NW_MPI STREQUAL "openmpi" AND NOT nw_mpi MATCHES "^Open MPI")
+  message(FATAL_ERROR "NW_MPI=${NW_MPI}, but ${MPI_C_COMPILER} and ${MPIEXEC_EXECUTABLE} are ${nw_mpi}; give "
+                      "-DMPI_C_COMPILER=/path/to/mpicc -DMPIEXEC_EXECUTABLE=/path/to/mpiexec")
+endif()
+# A program with the property NW_OTHER_MPI is built with that library instead (tests/launch).
+add_library(nw_mpi INTERFACE)
+target_link_libraries(nw_mpi INTERFACE
+                      $<IF:$<BOOL:$<TARGET_PROPERTY:NW_OTHER_MPI>>,$<TARGET_PROPERTY:NW_OTHER_MPI>,MPI::MPI_C>)
 if(nw_missing)
   list(JOIN nw_missing " " nw_missing)
   message(FATAL_ERROR "nodeworth needs libraries that are not here. As root: ./ci/setup, or\n"

@@ -13,7 +13,7 @@
 #endif
 
 const struct nw_comm_backend nw_comm_backends[] = {
-    {.name = "mpi", .title = "Open MPI on host memory", .built = true},
+    {.name = "mpi", .title = "MPI on host memory", .built = true},
 #ifdef NW_HAVE_NCCL
     {.name = "nccl", .title = "NCCL, one GPU a rank", .built = true},
 #else

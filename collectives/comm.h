@@ -41,7 +41,7 @@ void nw_call_place(struct nw_call *call, int rank, void *send_buffer, void *recv
 
 struct nw_comm_ops {
     const char *name;  /* "mpi" "local" "nccl" */
-    const char *title; /* "Open MPI on host memory" */
+    const char *title; /* "MPI on host memory" */
     bool simulated;    /* results made with it are no measurement of a machine */
     /* This rank's part; where there is a `finish`, it is only begun. NW_ENOTSUP: see supports. */
     nw_rc (*call)(struct nw_comm *comm, const struct nw_call *call);
@@ -112,7 +112,7 @@ struct nw_comm {
     int host_index, host_count;  /* hosts numbered by their lowest rank */
     int *host_of_rank;           /* rank_count entries */
     char (*host_names)[64];      /* host_count entries */
-    char library[128];           /* "Open MPI v4.1.4, …" */
+    char library[128];           /* "Open MPI v4.1.4, …", "MPICH 4.0.2" */
     char lane[16];               /* "host" "local" "auto" "ring" … */
     struct nw_dev *dev;          /* of the buffers; NULL: host memory. Borrowed */
     char driver[64];             /* of the device; "": none or unknown */

@@ -276,7 +276,7 @@ static nw_rc mpi_swap(struct nw_comm *base, int peer, const void *send, void *re
     return NW_OK;
 }
 
-/* Open MPI's own waits never sleep; on hosts with more ranks than CPUs they keep the kernel's
+/* MPI's own waits never sleep; on hosts with more ranks than CPUs they keep the kernel's
  * network threads from running, for which they wait. */
 static int wait_asleep(MPI_Request *request)
 {
@@ -431,11 +431,7 @@ static nw_rc wrap(MPI_Comm handle, struct nw_mpi_kit *kit, struct nw_comm **comm
     MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN);
     MPI_Comm_rank(handle, &comm->base.rank);
     MPI_Comm_size(handle, &comm->base.rank_count);
-    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length = 0;
-    MPI_Get_library_version(version, &length);
-    snprintf(comm->base.library, sizeof comm->base.library, "%.*s", (int)strcspn(version, "\n"),
-             version);
+    nw_mpi_name(comm->base.library, sizeof comm->base.library);
     nw_rc rc = set_hosts(comm);
     if (rc != NW_OK)
         mpi_close(&comm->base);
@@ -462,7 +458,7 @@ static nw_rc mpi_split(struct nw_comm *base, int colour, struct nw_comm **comm_o
 
 static const struct nw_comm_ops mpi_ops = {
     .name = "mpi",
-    .title = "Open MPI on host memory",
+    .title = "MPI on host memory",
     .call = mpi_call,
     .swap = mpi_swap,
     .barrier = mpi_barrier,

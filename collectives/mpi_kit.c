@@ -1,7 +1,9 @@
 #include "collectives/mpi_kit.h"
 
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -92,6 +94,25 @@ void nw_mpi_kit_release(struct nw_mpi_kit *kit)
             MPI_Op_free(&kit->ops[own_types[i]][op]);
     }
     free(kit);
+}
+
+/* MPICH writes a table, whose first row is "MPICH Version:      4.0.2". */
+void nw_mpi_name(char *text, size_t size)
+{
+    static const char mpich[] = "MPICH Version:";
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    const char *own = version;
+    int length = 0;
+
+    MPI_Get_library_version(version, &length);
+    version[strcspn(version, "\n")] = '\0';
+    if (strncmp(version, mpich, sizeof mpich - 1) != 0) {
+        snprintf(text, size, "%s", version);
+        return;
+    }
+    own += sizeof mpich - 1;
+    own += strspn(own, " \t");
+    snprintf(text, size, "MPICH %.*s", (int)strcspn(own, " \t"), own);
 }
 
 static bool has_rdma_device(void)

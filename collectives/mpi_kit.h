@@ -19,4 +19,7 @@ nw_rc nw_mpi_kit_make(struct nw_mpi_kit **kit_out);
 struct nw_mpi_kit *nw_mpi_kit_hold(struct nw_mpi_kit *kit);
 void nw_mpi_kit_release(struct nw_mpi_kit *kit);
 
+/* "Open MPI v4.1.4, package: …", "MPICH 4.0.2", "Intel(R) MPI Library 2021.10 …" */
+void nw_mpi_name(char *text, size_t size);
+
 #endif
