@@ -509,6 +509,28 @@ class Files(unittest.TestCase):
             self.assertEqual(len(report.read_pairs(file.name, None)), 1)
 
 
+class Readme(unittest.TestCase):
+    """Both READMEs quote the totals that the accuracy page states."""
+
+    SHARES = r"(\d+\.\d %), p90 \S+ %, within 10 % (\d+ %)"
+    CLAIMS = {"(a)": r"total ratio: median {0}.*?hard pairs: median {0}", "(b)": r"total anchored: .*?median {0}.*?median {0}", "(c)": r"total specifications: median {0}",
+              "memory": r"total memory: policy stated: median {0}.*?not stated: median {0}", "显存": r"total memory: policy stated: median {0}.*?not stated: median {0}"}
+
+    def test_figures_are_those_of_the_page(self):
+        root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+        with open(os.path.join(root, "docs", "accuracy.md"), encoding="utf-8") as file:
+            page = file.read()
+        for name in ("README.md", "README.zh-CN.md"):
+            with open(os.path.join(root, name), encoding="utf-8") as file:
+                lines = [line for line in file if re.match(r"\| (\([abc]\)|memory, |显存，)", line)]
+            self.assertEqual(len(lines), 4, name)
+            for line in lines:
+                claim = re.match(r"\| (\([abc]\)|memory|显存)", line).group(1)
+                found = re.search(self.CLAIMS[claim].format(self.SHARES), page)
+                wanted = {*found.groups()} | ({re.search(r"total specifications: .*?in interval (\d+ %)", page).group(1)} if claim == "(c)" else set())
+                self.assertEqual({*re.findall(r"\d+\.\d %|\b\d\d %", re.sub("90 %|10 %", "", line))}, wanted, f"{name}: {claim}")
+
+
 @unittest.skipUnless(os.environ.get("NODEWORTH"), "NODEWORTH does not name the program")
 class Product(unittest.TestCase):
     """The program on a part of the published rows: bounds half as much again as what is reached (all and hard pairs; anchored once and by a
