@@ -81,18 +81,15 @@ int nw_launch_count(void)
  */
 
 struct names {
-    char **items; /* into a text that is cut up */
-    int count, capacity;
+    char **items; /* into a text that is cut up; a name may be there more than once */
+    size_t count, capacity;
 };
 
 static bool add_name(struct names *names, char *name)
 {
-    for (int i = 0; i < names->count; i++)
-        if (strcmp(names->items[i], name) == 0)
-            return true;
     if (names->count == names->capacity) {
-        const int capacity = names->capacity > 0 ? 2 * names->capacity : 16;
-        char **items = realloc(names->items, (size_t)capacity * sizeof *items);
+        const size_t capacity = names->capacity > 0 ? 2 * names->capacity : 16;
+        char **items = realloc(names->items, capacity * sizeof *items);
 
         if (items == NULL)
             return false;
@@ -101,6 +98,23 @@ static bool add_name(struct names *names, char *name)
     }
     names->items[names->count++] = name;
     return true;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Different ones; -1: none. */
+static int count_names(const struct names *names)
+{
+    int count = 0;
+
+    if (names->count > 0)
+        qsort(names->items, names->count, sizeof *names->items, compare_names);
+    for (size_t i = 0; i < names->count; i++)
+        count += i == 0 || strcmp(names->items[i - 1], names->items[i]) != 0;
+    return count > 0 ? count : -1;
 }
 
 /* "node1:8", "node1 slots=8", "user@node1": the name alone. */
@@ -146,7 +160,7 @@ int nw_launch_hosts_in_file(const char *path)
         if (name[0] != '\0' && !add_name(&names, name))
             break;
     }
-    count = names.count > 0 ? names.count : -1;
+    count = count_names(&names);
     free(names.items);
     free(text);
     return count;
@@ -219,10 +233,10 @@ int nw_launch_hosts_in(const char *words, size_t length, const char *program, co
                  value[0] == '/' ? "" : "/", value);
         in_file = nw_launch_hosts_in_file(path);
     }
-    count = !clear ? -1 : listed ? names.count : in_file;
+    count = !clear ? -1 : listed ? count_names(&names) : in_file;
     free(names.items);
     free(text);
-    return count > 0 ? count : -1;
+    return count;
 }
 
 /* A file below /proc/PID/; NULL: not to be read. The caller frees it. */
