@@ -24,14 +24,12 @@ static uint32_t mtu_bytes(enum ibv_mtu mtu)
     return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 0;
 }
 
-static int by_name(const void *a, const void *b)
+static int by_name(const void *a, const void *b, void *api)
 {
-    const struct nw_verbs_api *api;
+    const struct nw_verbs_api *of = api;
 
-    if (nw_verbs_api_open(&api) != NW_OK)
-        return 0;
-    return strverscmp(api->get_device_name(*(struct ibv_device *const *)a),
-                      api->get_device_name(*(struct ibv_device *const *)b));
+    return strverscmp(of->get_device_name(*(struct ibv_device *const *)a),
+                      of->get_device_name(*(struct ibv_device *const *)b));
 }
 
 static nw_rc add_port(struct nw_verbs *verbs, const char *device, int number,
@@ -53,7 +51,7 @@ static nw_rc add_port(struct nw_verbs *verbs, const char *device, int number,
     contexts[verbs->port_count] = NULL;
     *port_out = &ports[verbs->port_count++];
     snprintf((*port_out)->device, sizeof(*port_out)->device, "%.63s", device);
-    return nw_verbs_port_read("/sys", *port_out);
+    return nw_verbs_port_read(verbs->devices->sys, *port_out);
 }
 
 static void read_attributes(const struct nw_verbs_api *api, struct ibv_context *context,
@@ -133,7 +131,7 @@ static nw_rc list_devices(struct nw_verbs *verbs)
         return NW_OK;
     }
     if (count > 1)
-        qsort(list, (size_t)count, sizeof *list, by_name);
+        qsort_r(list, (size_t)count, sizeof *list, by_name, (void *)(uintptr_t)api);
     for (int i = 0; i < count && rc == NW_OK && verbs->port_count < MAX_PORTS; i++)
         rc = add_device(verbs, list[i]);
     api->free_device_list(list);
@@ -145,10 +143,11 @@ static nw_rc list_devices(struct nw_verbs *verbs)
     return rc;
 }
 
-nw_rc nw_verbs_open(struct nw_verbs **verbs_out)
+nw_rc nw_verbs_open_api(const struct nw_verbs_api *api, const char *sys,
+                        struct nw_verbs **verbs_out)
 {
     struct nw_verbs *verbs = calloc(1, sizeof *verbs);
-    nw_rc rc = NW_OK;
+    nw_rc rc;
 
     if (verbs != NULL)
         verbs->devices = calloc(1, sizeof *verbs->devices);
@@ -156,17 +155,36 @@ nw_rc nw_verbs_open(struct nw_verbs **verbs_out)
         free(verbs);
         return nw_fail(NW_ENOMEM, "out of memory for the RDMA devices");
     }
-    if (nw_verbs_api_open(&verbs->devices->api) == NW_OK)
-        rc = list_devices(verbs);
-    else {
-        snprintf(verbs->why, sizeof verbs->why, "no RDMA: %.220s", nw_last_error()->text);
-        nw_clear_error();
-    }
+    verbs->devices->api = api;
+    verbs->devices->sys = sys;
+    rc = list_devices(verbs);
     if (rc != NW_OK) {
         nw_verbs_close(verbs);
         return rc;
     }
     *verbs_out = verbs;
+    return NW_OK;
+}
+
+/* Without the library it is the list of a machine that has none. */
+static struct ibv_device **no_list(int *count)
+{
+    *count = 0;
+    errno = ENOENT;
+    return NULL;
+}
+
+nw_rc nw_verbs_open(struct nw_verbs **verbs_out)
+{
+    static const struct nw_verbs_api none = {.get_device_list = no_list};
+    const struct nw_verbs_api *api;
+
+    if (nw_verbs_api_open(&api) == NW_OK)
+        return nw_verbs_open_api(api, "/sys", verbs_out);
+    const struct nw_err error = *nw_last_error();
+    nw_clear_error();
+    NW_TRY(nw_verbs_open_api(&none, "/sys", verbs_out));
+    snprintf((*verbs_out)->why, sizeof(*verbs_out)->why, "no RDMA: %.220s", error.text);
     return NW_OK;
 }
 

@@ -9,8 +9,8 @@
 uint64_t nw_verbs_slot(const struct nw_verbs_flow *flow, int q, uint64_t k);
 /* Posts message k; `covers`: its completion stands for so many, 0: none is asked for. */
 nw_rc nw_verbs_post(struct nw_verbs_end *end, int q, uint64_t k, uint32_t covers);
-/* One more receive. */
-nw_rc nw_verbs_supply(struct nw_verbs_end *end, int q);
+/* So many more receives, or as many as are still to come. */
+nw_rc nw_verbs_supply(struct nw_verbs_end *end, int q, uint64_t count);
 
 /* Goes on as far as it can without waiting, or waits a little. */
 nw_rc nw_verbs_step(struct nw_verbs_end *end, bool *done_out);

@@ -16,13 +16,13 @@ enum {
     NW_VERBS_MIN_RECEIVES = 512,   /* a receiver that is late costs 0.6 ms (RNR) */
     NW_VERBS_DEFAULT_TIMEOUT = 18, /* 4.096 us << 18 = 1.07 s */
     NW_VERBS_DEFAULT_RETRIES = 6,
-    NW_VERBS_BATCH = 16, /* completions taken at once */
+    NW_VERBS_BATCH = 16, /* completions taken, and receives posted, at once */
 };
 
 struct nw_verbs_devices {
     const struct nw_verbs_api *api;
+    const char *sys;               /* "/sys" */
     struct ibv_context **contexts; /* of each port, shared by ports of one device; NULL: closed */
-    size_t count;
 };
 
 /* A run in progress, of one QP. */
@@ -74,6 +74,10 @@ struct nw_verbs_end {
  * stands for; or this bit: it is a receive. (A completion's opcode means nothing when it failed.)
  */
 #define NW_VERBS_RECEIVE (1ull << 63)
+
+/* verbs.c: nw_verbs_open over a table and a sysfs of the caller's, which outlive it. */
+nw_rc nw_verbs_open_api(const struct nw_verbs_api *api, const char *sys,
+                        struct nw_verbs **verbs_out);
 
 /* verbs_memory.c */
 nw_rc nw_verbs_register(struct nw_verbs_end *end, struct nw_dev *dev);

@@ -43,9 +43,8 @@ nw_rc nw_verbs_ping_prepare(struct nw_verbs_end *end)
                                    "sends do for a GPU's");
     if (run->op == NW_VERBS_WRITE)
         *last_byte(end, run->take_at) = 0;
-    while (run->op == NW_VERBS_SEND && flow->queues[0].expected < run->count &&
-           flow->queues[0].expected < end->receive_depth)
-        NW_TRY(nw_verbs_supply(end, 0));
+    if (run->op == NW_VERBS_SEND)
+        NW_TRY(nw_verbs_supply(end, 0, end->receive_depth));
     end->prepared = true;
     return NW_OK;
 }
@@ -90,8 +89,7 @@ static nw_rc take_completions(struct nw_verbs_end *end, int *count_out)
             return nw_verbs_fail_completion(end, &completions[i]);
         if ((completions[i].wr_id & NW_VERBS_RECEIVE) != 0) {
             queue->arrived++;
-            if (queue->expected < queue->quota)
-                NW_TRY(nw_verbs_supply(end, 0));
+            NW_TRY(nw_verbs_supply(end, 0, 1));
         } else {
             queue->done += completions[i].wr_id >> 8;
             if (end->flow.run.op == NW_VERBS_READ)

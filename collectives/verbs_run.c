@@ -121,22 +121,35 @@ nw_rc nw_verbs_post(struct nw_verbs_end *end, int q, uint64_t k, uint32_t covers
     return code == 0 ? NW_OK : nw_verbs_fail_call(end, code, "a request was refused");
 }
 
-nw_rc nw_verbs_supply(struct nw_verbs_end *end, int q)
+/* In chains: one call of the device for many. */
+nw_rc nw_verbs_supply(struct nw_verbs_end *end, int q, uint64_t count)
 {
     struct nw_verbs_queue *queue = &end->flow.queues[q];
-    struct ibv_sge piece = {.addr = (uint64_t)(uintptr_t)end->buffer + end->flow.run.take_at +
-                                    nw_verbs_slot(&end->flow, q, queue->expected),
-                            .length = (uint32_t)end->flow.run.bytes,
-                            .lkey = end->mr->lkey};
-    struct ibv_recv_wr request = {.wr_id = NW_VERBS_RECEIVE | (uint64_t)q,
-                                  .sg_list = &piece,
-                                  .num_sge = 1},
-                       *refused;
-    const int code = ibv_post_recv(end->qps[q], &request, &refused);
+    struct ibv_sge pieces[NW_VERBS_BATCH];
+    struct ibv_recv_wr requests[NW_VERBS_BATCH], *refused;
 
-    if (code != 0)
-        return nw_verbs_fail_call(end, code, "a receive was refused");
-    queue->expected++;
+    if (count > queue->quota - queue->expected)
+        count = queue->quota - queue->expected;
+    while (count > 0) {
+        const uint64_t chain = count < NW_VERBS_BATCH ? count : NW_VERBS_BATCH;
+        int code;
+
+        for (uint64_t i = 0; i < chain; i++) {
+            pieces[i] =
+                (struct ibv_sge){.addr = (uint64_t)(uintptr_t)end->buffer + end->flow.run.take_at +
+                                         nw_verbs_slot(&end->flow, q, queue->expected++),
+                                 .length = (uint32_t)end->flow.run.bytes,
+                                 .lkey = end->mr->lkey};
+            requests[i] = (struct ibv_recv_wr){.wr_id = NW_VERBS_RECEIVE | (uint64_t)q,
+                                               .next = i + 1 < chain ? &requests[i + 1] : NULL,
+                                               .sg_list = &pieces[i],
+                                               .num_sge = 1};
+        }
+        code = ibv_post_recv(end->qps[q], requests, &refused);
+        if (code != 0)
+            return nw_verbs_fail_call(end, code, "receives were refused");
+        count -= chain;
+    }
     return NW_OK;
 }
 
@@ -149,9 +162,7 @@ nw_rc nw_verbs_prepare(struct nw_verbs_end *end, const struct nw_verbs_run *run)
     if (run->ping)
         return nw_verbs_ping_prepare(end);
     for (int q = 0; q < end->flow.qps && receives(run); q++)
-        while (end->flow.queues[q].expected < end->flow.queues[q].quota &&
-               end->flow.queues[q].expected < end->receive_depth)
-            NW_TRY(nw_verbs_supply(end, q));
+        NW_TRY(nw_verbs_supply(end, q, end->receive_depth));
     end->prepared = true;
     return NW_OK;
 }
@@ -174,28 +185,49 @@ static nw_rc fill_queue(struct nw_verbs_end *end, int q)
     return NW_OK;
 }
 
-static nw_rc take_completion(struct nw_verbs_end *end, const struct ibv_wc *wc)
+static nw_rc take_completions(struct nw_verbs_end *end, int *count_out)
 {
     struct nw_verbs_flow *flow = &end->flow;
-    struct nw_verbs_queue *queue = &flow->queues[wc->wr_id & 0xff];
+    struct ibv_wc completions[NW_VERBS_BATCH];
+    const int count = ibv_poll_cq(end->cq, NW_VERBS_BATCH, completions);
 
-    if (wc->status != IBV_WC_SUCCESS)
-        return nw_verbs_fail_completion(end, wc);
-    if ((wc->wr_id & NW_VERBS_RECEIVE) == 0) {
-        queue->done += wc->wr_id >> 8;
-        flow->give_left -= wc->wr_id >> 8;
-        return NW_OK;
+    if (count < 0)
+        return nw_verbs_fail_call(end, -count, "the completion queue cannot be read");
+    for (int i = 0; i < count; i++) {
+        const struct ibv_wc *wc = &completions[i];
+        struct nw_verbs_queue *queue = &flow->queues[wc->wr_id & 0xff];
+
+        if (wc->status != IBV_WC_SUCCESS)
+            return nw_verbs_fail_completion(end, wc);
+        if ((wc->wr_id & NW_VERBS_RECEIVE) != 0) {
+            queue->arrived++;
+            flow->take_left--;
+        } else {
+            queue->done += wc->wr_id >> 8;
+            flow->give_left -= wc->wr_id >> 8;
+        }
     }
-    queue->arrived++;
-    flow->take_left--;
-    return queue->expected < queue->quota ? nw_verbs_supply(end, (int)(wc->wr_id & 0xff)) : NW_OK;
+    *count_out = count;
+    return NW_OK;
+}
+
+/* As many as have been used. */
+static nw_rc supply_all(struct nw_verbs_end *end)
+{
+    for (int q = 0; q < end->flow.qps; q++) {
+        const struct nw_verbs_queue *queue = &end->flow.queues[q];
+        const uint64_t waiting = queue->expected - queue->arrived;
+
+        if (queue->expected < queue->quota && waiting < end->receive_depth)
+            NW_TRY(nw_verbs_supply(end, q, end->receive_depth - waiting));
+    }
+    return NW_OK;
 }
 
 nw_rc nw_verbs_step(struct nw_verbs_end *end, bool *done_out)
 {
     struct nw_verbs_flow *flow = &end->flow;
-    struct ibv_wc completions[NW_VERBS_BATCH];
-    int count;
+    int count, all = 0;
 
     *done_out = flow->give_left == 0 && flow->take_left == 0;
     if (*done_out)
@@ -206,16 +238,17 @@ nw_rc nw_verbs_step(struct nw_verbs_end *end, bool *done_out)
         flow->first_ns = flow->run.now_ns();
     for (int q = 0; q < flow->qps && flow->give_left > 0; q++)
         NW_TRY(fill_queue(end, q));
-    count = ibv_poll_cq(end->cq, NW_VERBS_BATCH, completions);
-    if (count < 0)
-        return nw_verbs_fail_call(end, -count, "the completion queue cannot be read");
-    if (count == 0)
+    do {
+        NW_TRY(take_completions(end, &count));
+        all += count;
+    } while (count == NW_VERBS_BATCH);
+    if (all == 0)
         return nw_verbs_wait_idle(end, "messages were on their way");
     nw_verbs_wait_moved(end);
     if (flow->first_ns == 0) /* the first message to arrive */
         flow->first_ns = flow->run.now_ns();
-    for (int i = 0; i < count; i++)
-        NW_TRY(take_completion(end, &completions[i]));
+    if (flow->take_left > 0)
+        NW_TRY(supply_all(end));
     if (flow->give_left == 0 && flow->take_left == 0) {
         flow->last_ns = flow->run.now_ns();
         *done_out = true;
