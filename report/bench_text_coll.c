@@ -229,36 +229,76 @@ static void pairs_footer(struct nw_bench_text *text)
 
 static void scaling_header(const struct nw_bench_text *text)
 {
-    fprintf(text->stream, "#\n# scaling of %s: the slowest host alone, then all hosts\n#\n",
+    fprintf(text->stream,
+            "#\n# scaling of %s: groups of so many hosts side by side; the slowest group of each\n"
+            "#\n",
             text->series.collective);
-    fprintf(text->stream, "#       %12s  %-20s  %5s %9s %8s  %5s %5s %9s %8s  %10s\n", "size (B)",
-            "slowest host", "ranks", "time (us)", "busbw", "hosts", "ranks", "time (us)", "busbw",
-            "efficiency");
+    fprintf(text->stream, "#       %12s  %5s %5s  %-24s  %9s %6s %8s  %10s\n", "size (B)", "hosts",
+            "ranks", "slowest", "time (us)", "+/-(%)", "busbw", "efficiency");
 }
 
-static void scaling_row(const struct nw_bench_text *text, const struct nw_record *one,
-                        const struct nw_record *all)
+static const char *group_text(const struct nw_record *record, char text[136])
 {
-    const double efficiency = all->busbw_bytes_per_s / one->busbw_bytes_per_s;
-    char one_time[32], one_rate[32], all_time[32], all_rate[32], percent[32];
+    snprintf(text, 136, "%s%s%s", record->host_a[0] != '\0' ? record->host_a : "all",
+             record->host_b[0] != '\0' ? " to " : "", record->host_b);
+    return text;
+}
 
-    fprintf(text->stream, "scaling %12" PRIu64 "  %-20s  %5d %9s %8s  %5d %5d %9s %8s  %8s %%\n",
-            all->bytes, one->host_a, one->rank_count,
-            nw_bench_cell(one_time, one->time_ns.median / 1e3, 9),
-            nw_bench_cell(one_rate, one->busbw_bytes_per_s / 1e9, 8), all->host_count,
-            all->rank_count, nw_bench_cell(all_time, all->time_ns.median / 1e3, 9),
-            nw_bench_cell(all_rate, all->busbw_bytes_per_s / 1e9, 8),
-            nw_bench_cell(percent, 100 * efficiency, 8));
+/* The fewest hosts come first at each size: theirs is what the others are held against. */
+static bool is_base(const struct nw_record *record, const struct nw_record *base)
+{
+    return base == NULL || record->host_count <= base->host_count;
 }
 
 static void scaling_record(struct nw_bench_text *text, const struct nw_record *record)
 {
-    if (record->host_count == 1) {
+    char group[136], time[32], interval[32], rate[32], percent[32];
+
+    if (is_base(record, text->holds ? &text->held : NULL))
         nw_bench_hold(text, record);
-    } else if (text->holds) {
-        scaling_row(text, &text->held, record);
-        text->holds = false;
+    fprintf(
+        text->stream, "scaling %12" PRIu64 "  %5d %5d  %-24s  %9s %6s %8s  %8s %%\n", record->bytes,
+        record->host_count, record->rank_count, group_text(record, group),
+        nw_bench_cell(time, record->time_ns.median / 1e3, 9),
+        nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
+        nw_bench_cell(rate, record->busbw_bytes_per_s / 1e9, 8),
+        nw_bench_cell(percent, 100 * record->busbw_bytes_per_s / text->held.busbw_bytes_per_s, 8));
+}
+
+/* The table turned: a line a size, a column for each number of hosts. */
+static void scaling_footer(struct nw_bench_text *text)
+{
+    const struct nw_run *run = text->results.run_count > 0 ? &text->results.runs[0] : NULL;
+    const struct nw_record *base = NULL;
+    char percent[32];
+
+    fprintf(text->stream, "#");
+    for (size_t i = 0; run != NULL && run->records[0].bytes > 0 && i < run->record_count; i++) {
+        const struct nw_record *record = &run->records[i];
+
+        if (i > 0 && is_base(record, base))
+            break;
+        if (i == 0)
+            fprintf(text->stream, " efficiency, %% of the bus bandwidth over %d host%s\n# %12s",
+                    record->host_count, record->host_count == 1 ? "" : "s", "size (B)");
+        else
+            fprintf(text->stream, "  %3d hosts", record->host_count);
+        base = i == 0 ? record : base;
     }
+    base = NULL;
+    for (size_t i = 0; run != NULL && i < run->record_count; i++) {
+        const struct nw_record *record = &run->records[i];
+
+        if (is_base(record, base)) {
+            base = record;
+            fprintf(text->stream, "\n# %12" PRIu64, record->bytes);
+        } else {
+            fprintf(text->stream, "  %9s",
+                    nw_bench_cell(percent,
+                                  100 * record->busbw_bytes_per_s / base->busbw_bytes_per_s, 9));
+        }
+    }
+    fprintf(text->stream, "\n#\n");
 }
 
 /* ---- the layouts ------------------------------------------------------------------------------
@@ -270,6 +310,6 @@ const struct nw_bench_layout nw_bench_coll_layouts[] = {
     {.case_name = "scaling",
      .header = scaling_header,
      .record = scaling_record,
-     .footer = pairs_footer},
+     .footer = scaling_footer},
     {.case_name = NULL},
 };

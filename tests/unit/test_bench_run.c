@@ -196,6 +196,55 @@ Test(bench_run, every_case_gives_its_records_with_their_identity)
     finish(&run);
 }
 
+/* "1x2 2x4 4x8": hosts and ranks of the records of case scaling, in their order. */
+static void list_scaling(const struct run *run, char text[256])
+{
+    size_t length = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < run->kept.count; i++) {
+        const struct nw_record *record = &run->kept.records[i];
+
+        cr_expect_eq(record->wrong_elements, 0);
+        cr_expect_gt(record->busbw_bytes_per_s, 0);
+        cr_expect_eq(record->host_a[0] != '\0', record->rank_count < run->plan.ranks);
+        if (strcmp(record->case_name, "scaling") == 0)
+            length += (size_t)snprintf(text + length, 256 - length, "%dx%d ", record->host_count,
+                                       record->rank_count);
+    }
+}
+
+Test(bench_run, scaling_goes_through_1_2_4_hosts_to_all_of_them)
+{
+    static const struct {
+        const char *ranks, *hosts, *levels;
+    } rows[] = {
+        {"6", "3", "1x2 2x4 3x6 "},
+        {"12", "6", "1x2 2x4 4x8 6x12 "},
+        {"8", "8", "2x2 4x4 8x8 "}, /* one rank a host: two hosts are the fewest */
+        {"3", "3", "2x2 3x3 "},
+        {"2", "2", ""},
+        {"5", "2", ""}, /* not as many on each */
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *const options[] = {"backend",     "local",    "ranks", rows[i].ranks, "hosts",
+                                       rows[i].hosts, "minbytes", "1K",    "maxbytes",    "1K",
+                                       "budget",      "2ms",      "cases", "scaling",     "place",
+                                       "out",         NULL};
+        struct run run;
+        char text[256];
+
+        prepare(&run, options);
+        cr_expect_eq(start(&run), rows[i].levels[0] != '\0' ? NW_OK : NW_ENOTSUP, "%s on %s: %s",
+                     rows[i].ranks, rows[i].hosts, nw_last_error()->text);
+        list_scaling(&run, text);
+        cr_expect_str_eq(text, rows[i].levels, "%s on %s: %s", rows[i].ranks, rows[i].hosts, text);
+        cr_expect_eq(has_finding(&run.kept, "no-scaling"), rows[i].levels[0] == '\0');
+        finish(&run);
+    }
+}
+
 Test(bench_run, a_resumed_run_keeps_what_there_is_and_measures_the_rest)
 {
     struct run first, second;
