@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/units.h"
 #include "collectives/verbs_parts.h"
@@ -49,15 +50,48 @@ static nw_rc fail_host(const struct nw_verbs_end *end, int code)
         end->name, nw_format_bytes(size, end->bytes), strerror(code), limit_text(limit));
 }
 
+/* The kernel's common way; its driver on the GPU's side is in the NVIDIA driver itself. */
+static nw_rc register_dmabuf(struct nw_verbs_end *end, struct nw_dev *dev)
+{
+    const uint64_t address = (uint64_t)(uintptr_t)end->buffer;
+    uint64_t offset;
+    int fd;
+
+    if (dev->ops->share == NULL || end->api->reg_dmabuf_mr == NULL)
+        return nw_fail(NW_ENOTSUP, "%s",
+                       dev->ops->share == NULL
+                           ? "the device has no dma-buf"
+                           : "libibverbs is older than 1.12 (rdma-core 34), which "
+                             "brought dma-buf");
+    NW_TRY(dev->ops->share(dev, end->buffer, end->bytes, &fd, &offset));
+    end->mr = end->api->reg_dmabuf_mr(end->pd, offset, end->bytes, address, fd,
+                                      ACCESS | IBV_ACCESS_RELAXED_ORDERING);
+    if (end->mr == NULL)
+        end->mr = end->api->reg_dmabuf_mr(end->pd, offset, end->bytes, address, fd, ACCESS);
+    const int code = errno;
+    (void)close(fd); /* the registration holds it */
+    if (end->mr == NULL)
+        return nw_fail_lib(NW_ENOTSUP, "verbs", code, "the NIC's driver refused the dma-buf (%s)",
+                           strerror(code));
+    snprintf(end->link.memory, sizeof end->link.memory, "gpu (dma-buf)");
+    return NW_OK;
+}
+
 static nw_rc register_gpu(struct nw_verbs_end *end, struct nw_dev *dev)
 {
+    char why[512];
+
+    if (register_dmabuf(end, dev) == NW_OK)
+        return NW_OK;
+    snprintf(why, sizeof why, "%.511s", nw_last_error()->text);
+    nw_clear_error();
     end->mr = register_plain(end);
     if (end->mr == NULL)
         return nw_fail_lib(
             NW_ENOTSUP, "verbs", errno,
-            "%s cannot reach the memory of %s: nvidia_peermem does not serve it (%s; "
-            "modprobe nvidia_peermem)",
-            end->name, dev->name, strerror(errno));
+            "%s cannot reach the memory of %s directly (GPUDirect RDMA): by dma-buf: "
+            "%s; by nvidia_peermem: %s (modprobe nvidia_peermem)",
+            end->name, dev->name, why, strerror(errno));
     snprintf(end->link.memory, sizeof end->link.memory, "gpu (nvidia_peermem)");
     return NW_OK;
 }

@@ -111,7 +111,10 @@ struct CUuuid_st; /* 16 bytes */
     X(cuGraphLaunch, "cuGraphLaunch", NULL,                                                        \
       (struct CUgraphExec_st * instance, struct CUstream_st * stream))                             \
     X(cuGraphExecDestroy, "cuGraphExecDestroy", NULL, (struct CUgraphExec_st * instance))          \
-    X(cuGraphDestroy, "cuGraphDestroy", NULL, (struct CUgraph_st * graph))
+    X(cuGraphDestroy, "cuGraphDestroy", NULL, (struct CUgraph_st * graph))                         \
+    X(cuMemGetHandleForAddressRange, "cuMemGetHandleForAddressRange", NULL,                        \
+      (void *handle, nw_cu_ptr address, size_t bytes, unsigned int type,                           \
+       unsigned long long flags))
 
 struct CUctx_st;
 struct CUgraph_st;
@@ -158,6 +161,8 @@ enum {
     NW_CU_ATTRIBUTE_CAPABILITY_MAJOR = 75,
     NW_CU_ATTRIBUTE_CAPABILITY_MINOR = 76,
     NW_CU_ATTRIBUTE_SHARED_BYTES_PER_BLOCK_OPTIN = 97,
+    NW_CU_ATTRIBUTE_DMA_BUF_SUPPORTED = 124,
+    NW_CU_MEM_RANGE_DMA_BUF_FD = 1,
 
     NW_CU_FUNCTION_LOCAL_BYTES = 3,
     NW_CU_FUNCTION_MAX_DYNAMIC_SHARED_BYTES = 8,

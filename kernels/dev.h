@@ -46,6 +46,11 @@ struct nw_dev_ops {
     nw_rc (*alloc)(struct nw_dev *dev, nw_space space, uint64_t bytes, void **memory_out);
     void (*free)(struct nw_dev *dev, nw_space space, void *memory);
     nw_rc (*free_bytes)(struct nw_dev *dev, uint64_t *bytes_out); /* of the device's memory */
+    /* A part of the device's memory as a dma-buf, which other devices' drivers can map: a file that
+     * the caller closes, and where in it `memory` begins. NULL: the backend has none. NW_ENOTSUP:
+     * the driver or the GPU has none. */
+    nw_rc (*share)(struct nw_dev *dev, const void *memory, uint64_t bytes, int *fd_out,
+                   uint64_t *offset_out);
 
     nw_rc (*stream_open)(struct nw_dev *dev, struct nw_stream **stream_out);
     void (*stream_close)(struct nw_stream *stream); /* waits for its work; opens its gates */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/units.h"
@@ -179,6 +180,35 @@ static nw_rc cuda_free_bytes(struct nw_dev *base, uint64_t *bytes_out)
     CHECK(dev, dev->cu->cuMemGetInfo(&free_bytes, &total_bytes),
           "gpu %d: its free memory cannot be read", base->index);
     *bytes_out = free_bytes;
+    return NW_OK;
+}
+
+/* Whole pages of the host, as the driver wants them. */
+static nw_rc cuda_share(struct nw_dev *base, const void *memory, uint64_t bytes, int *fd_out,
+                        uint64_t *offset_out)
+{
+    struct cuda_dev *dev = nw_cuda_dev(base);
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), at = (uint64_t)(uintptr_t)memory;
+    const uint64_t first = at / page * page, end = (at + bytes + page - 1) / page * page;
+    int can = 0, fd = -1;
+
+    NW_TRY(nw_cuda_enter(dev));
+    if (dev->cu->cuMemGetHandleForAddressRange == NULL)
+        return nw_fail(NW_ENOTSUP,
+                       "gpu %d: the driver is older than CUDA 11.7, which brought dma-buf",
+                       base->index);
+    if (dev->cu->cuDeviceGetAttribute(&can, NW_CU_ATTRIBUTE_DMA_BUF_SUPPORTED, dev->device) !=
+            NW_CU_SUCCESS ||
+        can == 0)
+        return nw_fail(NW_ENOTSUP,
+                       "gpu %d: no dma-buf (it needs the open kernel modules of the NVIDIA driver)",
+                       base->index);
+    CHECK(dev,
+          dev->cu->cuMemGetHandleForAddressRange(&fd, first, end - first,
+                                                 NW_CU_MEM_RANGE_DMA_BUF_FD, 0),
+          "gpu %d: its memory cannot be shared as a dma-buf", base->index);
+    *fd_out = fd;
+    *offset_out = at - first;
     return NW_OK;
 }
 
@@ -429,6 +459,7 @@ const struct nw_dev_ops nw_dev_cuda_ops = {
     .alloc = cuda_alloc,
     .free = cuda_free,
     .free_bytes = cuda_free_bytes,
+    .share = cuda_share,
     .stream_open = cuda_stream_open,
     .stream_close = cuda_stream_close,
     .wait = cuda_wait,

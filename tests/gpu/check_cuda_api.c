@@ -74,6 +74,9 @@ SAME(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags);
 SAME(cuGraphLaunch, cuGraphLaunch);
 SAME(cuGraphExecDestroy, cuGraphExecDestroy);
 SAME(cuGraphDestroy, cuGraphDestroy);
+#if CUDA_VERSION >= 11070
+SAME(cuMemGetHandleForAddressRange, cuMemGetHandleForAddressRange);
+#endif
 #if CUDA_VERSION >= 12080
 SAME(cuEventElapsedTime, cuEventElapsedTime_v2);
 #else

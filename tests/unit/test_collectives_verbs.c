@@ -659,6 +659,48 @@ Test(verbs_end, is_refused_with_what_to_do)
     }
 }
 
+Test(verbs_end, takes_memory_of_a_gpu_by_the_way_that_works)
+{
+    const struct nw_dev_ops ops = {.name = "cuda", .share = double_share};
+    struct nw_dev gpu = {.ops = &ops, .name = "NVIDIA H100"};
+    const struct {
+        int share_rc, dmabuf_errno, register_errno;
+        nw_rc rc;
+        const char *says; /* the memory, or the error */
+    } rows[] = {
+        {NW_OK, 0, 0, NW_OK, "gpu (dma-buf)"},
+        {NW_ENOTSUP, 0, 0, NW_OK, "gpu (nvidia_peermem)"},
+        {NW_OK, EOPNOTSUPP, 0, NW_OK, "gpu (nvidia_peermem)"},
+        {NW_ENOTSUP, 0, EFAULT, NW_ENOTSUP,
+         "by dma-buf: no dma-buf here; by nvidia_peermem: Bad address"},
+        {NW_OK, EOPNOTSUPP, EFAULT, NW_ENOTSUP, "the NIC's driver refused the dma-buf"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct nw_verbs_wish wish = NW_VERBS_WISH;
+        struct nw_verbs_end *end = NULL;
+        struct pair pair;
+        uint8_t memory[4096];
+
+        double_reset();
+        cr_assert_eq(pair_open(&pair, &wish), NW_OK, "%s", nw_last_error()->text);
+        nic.share_rc = rows[i].share_rc;
+        nic.dmabuf_errno = rows[i].dmabuf_errno;
+        nic.register_errno = rows[i].register_errno;
+        const nw_rc rc = nw_verbs_end_open(pair.verbs, &pair.verbs->ports[0], &wish, memory,
+                                           sizeof memory, &gpu, &end);
+
+        cr_expect_eq(rc, rows[i].rc, "row %zu: %s", i, nw_last_error()->text);
+        if (rc == NW_OK)
+            cr_expect_str_eq(nw_verbs_end_link(end)->memory, rows[i].says);
+        else
+            cr_expect_not_null(strstr(nw_last_error()->text, rows[i].says), "row %zu: %s", i,
+                               nw_last_error()->text);
+        nw_verbs_end_close(end);
+        pair_close(&pair);
+    }
+}
+
 Test(verbs_end, both_use_the_smaller_mtu_and_what_was_wished)
 {
     struct nw_verbs_wish wish = NW_VERBS_WISH;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "collectives/verbs_parts.h"
+#include "kernels/dev.h"
 #include "system_tree.h"
 
 enum { DOUBLE_QPS = 16, DOUBLE_MRS = 4, DOUBLE_QUEUE = 8192 };
@@ -36,11 +37,12 @@ static struct {
     /* What a test sets. */
     int device_count; /* -1: the list is NULL */
     int list_errno, open_errno, register_errno, receive_errno;
-    int fail_status;  /* of the completion of request `fail_at` and later ones */
-    uint64_t fail_at; /* from 1; 0: none fails */
-    bool lose;        /* nothing completes */
-    bool damage;      /* a byte of each message is changed on its way */
-    int event;        /* of the device, once; -1: none */
+    int dmabuf_errno, share_rc; /* of a GPU's memory */
+    int fail_status;            /* of the completion of request `fail_at` and later ones */
+    uint64_t fail_at;           /* from 1; 0: none fails */
+    bool lose;                  /* nothing completes */
+    bool damage;                /* a byte of each message is changed on its way */
+    int event;                  /* of the device, once; -1: none */
     enum ibv_mtu mtu;
     /* What it sees. */
     uint64_t requests, signaled, inlined;
@@ -229,6 +231,28 @@ static struct ibv_mr *double_register(struct ibv_pd *pd, void *address, size_t b
     return NULL;
 }
 
+static struct ibv_mr *double_register_dmabuf(struct ibv_pd *pd, uint64_t offset, size_t bytes,
+                                             uint64_t iova, int fd, int access)
+{
+    cr_expect_eq(offset, 256u);
+    cr_expect_geq(fcntl(fd, F_GETFD), 0, "a dma-buf that is closed");
+    errno = nic.dmabuf_errno;
+    return nic.dmabuf_errno == 0 ? double_register(pd, (void *)(uintptr_t)iova, bytes, access)
+                                 : NULL;
+}
+
+/* A GPU's: memory is any, and its dma-buf an open file. */
+static nw_rc double_share(struct nw_dev *dev, const void *memory, uint64_t bytes, int *fd_out,
+                          uint64_t *offset_out)
+{
+    (void)dev, (void)memory, (void)bytes;
+    if (nic.share_rc != NW_OK)
+        return nw_fail((nw_rc)nic.share_rc, "no dma-buf here");
+    *fd_out = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    *offset_out = 256;
+    return NW_OK;
+}
+
 static int double_deregister(struct ibv_mr *mr)
 {
     nic.mrs[mr->lkey].used = false;
@@ -325,6 +349,7 @@ static const struct nw_verbs_api double_api = {
     .alloc_pd = double_alloc_pd,
     .dealloc_pd = double_dealloc_pd,
     .reg_mr = double_register,
+    .reg_dmabuf_mr = double_register_dmabuf,
     .dereg_mr = double_deregister,
     .create_cq = double_create_cq,
     .destroy_cq = double_destroy_cq,
