@@ -80,8 +80,8 @@ bool nw_record_same_identity(const struct nw_record *a, const struct nw_record *
            strcmp(a->dtype, b->dtype) == 0 && strcmp(a->op, b->op) == 0 && a->root == b->root &&
            a->rank_count == b->rank_count && a->host_count == b->host_count &&
            a->bytes == b->bytes && a->in_place == b->in_place && a->peer_a == b->peer_a &&
-           a->peer_b == b->peer_b && a->piece_bytes == b->piece_bytes && a->m == b->m &&
-           a->n == b->n && a->k == b->k;
+           a->peer_b == b->peer_b && a->piece_bytes == b->piece_bytes &&
+           a->stream_count == b->stream_count && a->m == b->m && a->n == b->n && a->k == b->k;
 }
 
 void nw_context_init(struct nw_context *context)

@@ -51,6 +51,7 @@ struct nw_record {
                            the rank whose GPU it is; else -1 */
     char host_a[64], host_b[64];
     uint64_t m, n, k;     /* gemm: of the product; else 0 */
+    int stream_count;     /* tcp: connections side by side; 0: unknown, or of another case */
     uint64_t piece_bytes; /* > 0: the size was moved in pieces of this many bytes (the remedy for a
                              falling curve) */
 

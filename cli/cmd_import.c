@@ -1,4 +1,4 @@
-/* nodeworth import: logs of nccl-tests and rccl-tests into results.jsonl. */
+/* nodeworth import: logs of nccl-tests, rccl-tests and iperf3 into results.jsonl. */
 #include <stddef.h>
 #include <string.h>
 
@@ -129,7 +129,8 @@ int nw_cmd_import(int argc, char **argv)
     struct nw_cli cli = {
         .arguments = "LOG…",
         .doc = "Reads logs of nccl-tests and rccl-tests (\"-\" is standard input): every layout, "
-               "with launcher prefixes, NCCL_DEBUG lines, several runs in a file. Says with line "
+               "with launcher prefixes, NCCL_DEBUG lines, several runs in a file; and JSON of "
+               "iperf3 (-J, --json-stream), one result or many in a file. Says with line "
                "numbers what cannot be read and what is misleading.\v"
                "Exit status: 0 read; 1 a run moved wrong data; 2 a file cannot be read or is no "
                "such log; 3 a log has no result at all.",

@@ -6,6 +6,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "report/import_private.h"
 
 /* --- the table --- */
 
@@ -146,7 +147,10 @@ static void print_heading(FILE *stream, const struct nw_results *results, size_t
         fprintf(stream, ", %s", context->library);
     if (context->network[0] != '\0')
         fprintf(stream, " over %s", context->network);
-    fprintf(stream, ", %s\n", gpu[0] != '\0' ? gpu : "GPU not named");
+    if (nw_report_is_iperf(&results->runs[first]))
+        fprintf(stream, "\n");
+    else
+        fprintf(stream, ", %s\n", gpu[0] != '\0' ? gpu : "GPU not named");
 }
 
 static nw_rc print_log(FILE *stream, const struct nw_results *results, size_t first, bool *done,
@@ -160,6 +164,8 @@ static nw_rc print_log(FILE *stream, const struct nw_results *results, size_t fi
     struct nw_table *table;
 
     print_heading(stream, results, first);
+    if (nw_report_is_iperf(&results->runs[first]))
+        return nw_report_import_iperf(stream, results, first, done);
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
     add_lines(table, results, first, done, line);
     return nw_table_print(table, stream);

@@ -6,6 +6,7 @@
 #include "base/io.h"
 #include "base/units.h"
 #include "collectives/coll.h"
+#include "results/iperf3.h"
 #include "results/nccltests.h"
 
 /* Logs are read whole; one larger than this is no log of a benchmark. */
@@ -14,6 +15,7 @@
 const struct nw_importer nw_importers[] = {
     {"nccl-tests", "nccl-tests and rccl-tests: text output, or a CSV made from its table",
      nw_nt_recognise, nw_nt_read},
+    {"iperf3", "iperf3's JSON (-J, --json-stream)", nw_iperf3_recognise, nw_iperf3_read},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -38,6 +40,7 @@ static const struct {
     {"# OSU MPI", "is a log of the OSU benchmarks, which are not read yet"},
     {"Intel(R) MPI Benchmarks", "is a log of the Intel MPI Benchmarks, which are not read yet"},
     {"nvbandwidth Version", "is a log of nvbandwidth, which is not read yet"},
+    {"bits/sec", "is iperf's text; import its JSON: iperf3 -J"},
     {"BW average[", "is a log of perftest, which is not read yet"},
 };
 
@@ -72,7 +75,7 @@ static nw_rc refuse(const char *data, size_t length, const char *path)
         NW_EUSAGE,
         "%s: is not a log that can be imported; looked for nccl-tests' table (a line with "
         "size, count, type, time, algbw, busbw), its option line (nThread, minBytes), "
-        "its list of ranks, and rows of the table; found none in %zu lines",
+        "its list of ranks, rows of the table, and for iperf3's JSON; found none in %zu lines",
         path, line_of(data, data + length));
 }
 
@@ -84,7 +87,8 @@ nw_rc nw_import_data_as(const char *data, size_t length, const char *path,
     int most = 0;
 
     if (length == 0)
-        return nw_fail(NW_EUSAGE, "%s: is empty; expected the output of nccl-tests", path);
+        return nw_fail(NW_EUSAGE,
+                       "%s: is empty; expected the output of nccl-tests, or of iperf3 -J", path);
     for (const struct nw_importer *importer = nw_importers; importer->name != NULL; importer++) {
         const int score = importer->recognise(data, length);
 

@@ -43,6 +43,7 @@ static const struct nw_line_field identity_rows[] = {
     NUMBER("peer_b", NW_FIELD_INT, peer_b, 0),
     TEXT("host_a", host_a, false),
     TEXT("host_b", host_b, false),
+    NUMBER("streams", NW_FIELD_INT, stream_count, 1),
     NUMBER("piece_bytes", NW_FIELD_U64, piece_bytes, 1),
     NUMBER("m", NW_FIELD_U64, m, 1),
     NUMBER("n", NW_FIELD_U64, n, 1),
