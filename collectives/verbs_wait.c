@@ -28,7 +28,7 @@ static nw_rc fail_word(struct nw_verbs_end *end, const struct nw_verbs_word *wor
     if (end->trouble == NULL)
         end->trouble = word;
     return nw_fail_lib(strcmp(word->where, "here") == 0 ? NW_ELIB : NW_EPEER, "verbs", code,
-                       "RDMA %s between %s and %s failed: %s (%s)%s%s%s%s",
+                       "RDMA %s from %s to %s failed: %s (%s)%s%s%s%s",
                        nw_verbs_op_name(end->flow.run.op), end->link.here, end->link.there,
                        word->text, detail, word->cause[0] != '\0' ? ". Likely: " : "", word->cause,
                        word->remedy[0] != '\0' ? ". What to do: " : "", word->remedy);
@@ -125,10 +125,11 @@ static nw_rc fail_deadline(struct nw_verbs_end *end, const char *what)
     end->broken = true;
     return nw_fail(
         NW_ETIMEOUT,
-        "RDMA from %s to %s: nothing has moved for %s while %s; the other side has "
-        "stopped, or packets do not arrive (look at its message, at both ports' counters "
-        "and at the GID index and MTU in use)",
-        end->link.here, end->link.there, nw_format_ns(time, end->wish.timeout_ns), what);
+        "RDMA %s from %s to %s: nothing has moved for %s while %s. Likely: the other side "
+        "has stopped, or packets do not arrive. What to do: look at the other side's "
+        "message, at both ports' counters, and at the GID index and MTU in use",
+        nw_verbs_op_name(end->flow.run.op), end->link.here, end->link.there,
+        nw_format_ns(time, end->wish.timeout_ns), what);
 }
 
 /* Until there is a completion, an event of the device, or no more time. */
