@@ -151,6 +151,10 @@ void nw_verbs_end_card(const struct nw_verbs_end *end, uint8_t card[NW_VERBS_CAR
 /* Both sides; a side may be connected earlier than the other, so: barrier before the first run.
  * By rdma_cm both must be in it at the same time. */
 nw_rc nw_verbs_connect(struct nw_verbs_end *end, const uint8_t card[NW_VERBS_CARD_BYTES]);
+/* The same in parts, for several ends of one process by rdma_cm, whose order the other sides do not
+ * know: start all, then step each until it is done. */
+nw_rc nw_verbs_connect_start(struct nw_verbs_end *end, const uint8_t card[NW_VERBS_CARD_BYTES]);
+nw_rc nw_verbs_connect_step(struct nw_verbs_end *end, bool *done_out);
 
 /* What was settled. */
 struct nw_verbs_link {

@@ -23,6 +23,9 @@ struct nw_verbs_cm {
     struct rdma_cm_id *listener;
     struct rdma_cm_id *ids[NW_VERBS_CARD_QPS];
     struct nw_verbs_gid gid; /* that the listener is bound to */
+    bool calls;              /* this side does; the other is called */
+    int connected;           /* queue pairs; calls are made one after the other */
+    uint64_t deadline_ns;
 };
 
 /* What a call says of itself. */
@@ -160,45 +163,11 @@ static const char *event_words(int event)
     }
 }
 
-/* The next event, by the deadline. It is to be acknowledged. */
-static nw_rc next_event(struct nw_verbs_end *end, uint64_t deadline_ns,
-                        struct rdma_cm_event **event_out)
+static nw_rc fail_event(const struct nw_verbs_end *end, int event, int status)
 {
-    struct pollfd ready = {.fd = end->cm->channel->fd, .events = POLLIN};
-
-    for (;;) {
-        const uint64_t now = nw_now_ns();
-        char time[32];
-
-        if (end->cm->api->get_cm_event(end->cm->channel, event_out) == 0)
-            return NW_OK;
-        if (errno != EAGAIN && errno != EINTR)
-            return fail_cm(end, "no event", errno);
-        if (now >= deadline_ns)
-            return nw_fail(NW_ETIMEOUT,
-                           "rdma_cm did not connect %s to %s within %s: the other side "
-                           "has stopped, or packets do not arrive",
-                           end->link.here, end->link.there,
-                           nw_format_ns(time, end->wish.timeout_ns));
-        (void)poll(&ready, 1, (int)((deadline_ns - now) / 1000000) + 1);
-    }
-}
-
-static nw_rc expect_event(struct nw_verbs_end *end, int wanted, uint64_t deadline_ns)
-{
-    struct rdma_cm_event *event;
-    int found, status;
-
-    NW_TRY(next_event(end, deadline_ns, &event));
-    found = (int)event->event;
-    status = event->status;
-    (void)end->cm->api->ack_cm_event(event);
-    if (found == wanted)
-        return NW_OK;
     return nw_fail_lib(NW_EPEER, "rdmacm", status,
-                       "rdma_cm cannot connect %s to %s: %s (event %d, "
-                       "status %d)",
-                       end->link.here, end->link.there, event_words(found), found, status);
+                       "rdma_cm cannot connect %s to %s: %s (event %d, status %d)", end->link.here,
+                       end->link.there, event_words(event), event, status);
 }
 
 /* --- a queue pair --- */
@@ -238,33 +207,57 @@ static struct rdma_conn_param parameters(const struct nw_verbs_end *end, int que
 
 /* --- calling --- */
 
-static nw_rc call(struct nw_verbs_end *end, int queue, uint64_t deadline_ns)
+/* The next queue pair. */
+static nw_rc start_call(struct nw_verbs_end *end)
 {
     const struct nw_verbs_cm_api *api = end->cm->api;
-    const struct greeting greeting = {htonl(end->mine.token), htonl((uint32_t)queue)};
-    struct rdma_conn_param param = parameters(end, queue, &greeting);
     struct sockaddr_storage from, to;
     struct rdma_cm_id *id;
     uint8_t tos = (uint8_t)end->wish.traffic_class;
 
     if (api->create_id(end->cm->channel, &id, NULL, RDMA_PS_TCP) != 0)
         return fail_cm(end, "no identifier", errno);
-    end->cm->ids[queue] = id;
+    end->cm->ids[end->cm->connected] = id;
     if (tos != 0 && api->set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof tos) != 0)
         return fail_cm(end, "the traffic class was refused", errno);
     if (api->resolve_addr(id, address_of(&end->link.here_gid, 0, &from),
                           address_of(&end->link.there_gid, end->theirs.cm_port, &to),
                           RESOLVE_MS) != 0)
         return fail_cm(end, "the address of the other side cannot be resolved", errno);
-    NW_TRY(expect_event(end, RDMA_CM_EVENT_ADDR_RESOLVED, deadline_ns));
-    if (api->resolve_route(id, RESOLVE_MS) != 0)
-        return fail_cm(end, "no route to the other side", errno);
-    NW_TRY(expect_event(end, RDMA_CM_EVENT_ROUTE_RESOLVED, deadline_ns));
-    if (api->connect(id, &param) != 0)
-        return fail_cm(end, "the call cannot be made", errno);
-    NW_TRY(expect_event(end, RDMA_CM_EVENT_CONNECT_RESPONSE, deadline_ns));
-    NW_TRY(bring_up(end, id, queue));
-    return api->establish(id) == 0 ? NW_OK : fail_cm(end, "the call cannot be ended", errno);
+    return NW_OK;
+}
+
+static nw_rc make_call(struct nw_verbs_end *end, struct rdma_cm_id *id)
+{
+    const struct greeting greeting = {htonl(end->mine.token), htonl((uint32_t)end->cm->connected)};
+    struct rdma_conn_param param = parameters(end, end->cm->connected, &greeting);
+
+    return end->cm->api->connect(id, &param) == 0 ? NW_OK
+                                                  : fail_cm(end, "the call cannot be made", errno);
+}
+
+static nw_rc end_call(struct nw_verbs_end *end, struct rdma_cm_id *id)
+{
+    NW_TRY(bring_up(end, id, end->cm->connected));
+    if (end->cm->api->establish(id) != 0)
+        return fail_cm(end, "the call cannot be ended", errno);
+    return ++end->cm->connected < end->qp_count ? start_call(end) : NW_OK;
+}
+
+static nw_rc go_on_calling(struct nw_verbs_end *end, struct rdma_cm_id *id, int event, int status)
+{
+    switch (event) {
+    case RDMA_CM_EVENT_ADDR_RESOLVED:
+        return end->cm->api->resolve_route(id, RESOLVE_MS) == 0
+                   ? NW_OK
+                   : fail_cm(end, "no route to the other side", errno);
+    case RDMA_CM_EVENT_ROUTE_RESOLVED:
+        return make_call(end, id);
+    case RDMA_CM_EVENT_CONNECT_RESPONSE:
+        return end_call(end, id);
+    default:
+        return fail_event(end, event, status);
+    }
 }
 
 /* --- being called --- */
@@ -294,51 +287,68 @@ static int queue_of(const struct nw_verbs_end *end, const struct rdma_cm_event *
                : -1;
 }
 
-static nw_rc wait_for_calls(struct nw_verbs_end *end, uint64_t deadline_ns)
+static nw_rc go_on_answering(struct nw_verbs_end *end, struct rdma_cm_id *id, int event, int status,
+                             int queue)
 {
-    int established = 0;
-
-    while (established < end->qp_count) {
-        struct rdma_cm_event *event;
-        struct rdma_cm_id *id;
-        int kind, status, queue = -1;
-
-        NW_TRY(next_event(end, deadline_ns, &event));
-        kind = (int)event->event;
-        status = event->status;
-        id = event->id;
-        if (kind == RDMA_CM_EVENT_CONNECT_REQUEST)
-            queue = queue_of(end, event);
-        (void)end->cm->api->ack_cm_event(event);
-        if (kind == RDMA_CM_EVENT_ESTABLISHED) {
-            established++;
-        } else if (kind != RDMA_CM_EVENT_CONNECT_REQUEST) {
-            return nw_fail_lib(NW_EPEER, "rdmacm", status,
-                               "rdma_cm cannot connect %s to %s: %s (event %d, status %d)",
-                               end->link.here, end->link.there, event_words(kind), kind, status);
-        } else if (queue < 0) {
-            (void)end->cm->api->reject(id, NULL, 0);
-            (void)end->cm->api->destroy_id(id);
-        } else {
-            end->cm->ids[queue] = id;
-            NW_TRY(answer(end, id, queue));
-        }
+    if (event == RDMA_CM_EVENT_ESTABLISHED) {
+        end->cm->connected++;
+        return NW_OK;
     }
-    return NW_OK;
+    if (event != RDMA_CM_EVENT_CONNECT_REQUEST)
+        return fail_event(end, event, status);
+    if (queue < 0) {
+        (void)end->cm->api->reject(id, NULL, 0);
+        (void)end->cm->api->destroy_id(id);
+        return NW_OK;
+    }
+    end->cm->ids[queue] = id;
+    return answer(end, id, queue);
 }
 
 /* --- both --- */
 
-nw_rc nw_verbs_cm_connect(struct nw_verbs_end *end)
+nw_rc nw_verbs_cm_start(struct nw_verbs_end *end)
 {
-    const uint64_t deadline_ns = nw_now_ns() + (uint64_t)end->wish.timeout_ns;
     uint8_t mine[NW_VERBS_CARD_BYTES], theirs[NW_VERBS_CARD_BYTES];
 
     nw_verbs_card_write(&end->mine, mine);
     nw_verbs_card_write(&end->theirs, theirs);
-    if (memcmp(mine, theirs, sizeof mine) < 0)
-        return wait_for_calls(end, deadline_ns);
-    for (int i = 0; i < end->qp_count; i++)
-        NW_TRY(call(end, i, deadline_ns));
+    end->cm->deadline_ns = nw_now_ns() + (uint64_t)end->wish.timeout_ns;
+    end->cm->calls = memcmp(mine, theirs, sizeof mine) > 0;
+    return end->cm->calls ? start_call(end) : NW_OK;
+}
+
+/* One event, or a short wait for one. */
+nw_rc nw_verbs_cm_step(struct nw_verbs_end *end, bool *done_out)
+{
+    struct nw_verbs_cm *cm = end->cm;
+    struct pollfd ready = {.fd = cm->channel->fd, .events = POLLIN};
+    struct rdma_cm_event *event;
+
+    *done_out = cm->connected == end->qp_count;
+    if (*done_out)
+        return NW_OK;
+    if (cm->api->get_cm_event(cm->channel, &event) == 0) {
+        const int kind = (int)event->event, status = event->status;
+        const int queue =
+            kind == RDMA_CM_EVENT_CONNECT_REQUEST && !cm->calls ? queue_of(end, event) : -1;
+        struct rdma_cm_id *id = event->id;
+
+        (void)cm->api->ack_cm_event(event);
+        return cm->calls && kind != RDMA_CM_EVENT_CONNECT_REQUEST
+                   ? go_on_calling(end, id, kind, status)
+                   : go_on_answering(end, id, kind, status, queue);
+    }
+    if (errno != EAGAIN && errno != EINTR)
+        return fail_cm(end, "no event", errno);
+    if (nw_now_ns() >= cm->deadline_ns) {
+        char time[32];
+
+        return nw_fail(NW_ETIMEOUT,
+                       "rdma_cm did not connect %s to %s within %s: the other side has stopped, or "
+                       "packets do not arrive",
+                       end->link.here, end->link.there, nw_format_ns(time, end->wish.timeout_ns));
+    }
+    (void)poll(&ready, 1, 1);
     return NW_OK;
 }

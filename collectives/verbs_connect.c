@@ -207,18 +207,40 @@ nw_rc nw_verbs_to_send(struct nw_verbs_end *end, int index, const struct ibv_qp_
     return code == 0 ? NW_OK : fail_ready(end, code);
 }
 
-nw_rc nw_verbs_connect(struct nw_verbs_end *end, const uint8_t card[NW_VERBS_CARD_BYTES])
+nw_rc nw_verbs_connect_start(struct nw_verbs_end *end, const uint8_t card[NW_VERBS_CARD_BYTES])
 {
-    if (end->connected)
+    if (end->connecting)
         return nw_fail(NW_EUSAGE, "%s is connected already", end->name);
+    end->connecting = true;
     NW_TRY(nw_verbs_card_read(card, &end->theirs));
     NW_TRY(settle(end));
     if (end->cm != NULL)
-        NW_TRY(nw_verbs_cm_connect(end));
-    for (int i = 0; i < end->qp_count && end->cm == NULL; i++) {
+        return nw_verbs_cm_start(end);
+    for (int i = 0; i < end->qp_count; i++) {
         NW_TRY(nw_verbs_to_receive(end, i, NULL));
         NW_TRY(nw_verbs_to_send(end, i, NULL));
     }
     end->connected = true;
+    return NW_OK;
+}
+
+nw_rc nw_verbs_connect_step(struct nw_verbs_end *end, bool *done_out)
+{
+    if (!end->connected) {
+        if (end->cm == NULL || !end->connecting)
+            return nw_fail(NW_EUSAGE, "%s was not told whom to connect to", end->name);
+        NW_TRY(nw_verbs_cm_step(end, &end->connected));
+    }
+    *done_out = end->connected;
+    return NW_OK;
+}
+
+nw_rc nw_verbs_connect(struct nw_verbs_end *end, const uint8_t card[NW_VERBS_CARD_BYTES])
+{
+    bool done = false;
+
+    NW_TRY(nw_verbs_connect_start(end, card));
+    while (!done)
+        NW_TRY(nw_verbs_connect_step(end, &done));
     return NW_OK;
 }

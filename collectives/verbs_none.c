@@ -54,6 +54,17 @@ nw_rc nw_verbs_connect(struct nw_verbs_end *end, const uint8_t card[NW_VERBS_CAR
     return nw_fail(NW_ENODEV, "%s", WHY);
 }
 
+nw_rc nw_verbs_connect_start(struct nw_verbs_end *end, const uint8_t card[NW_VERBS_CARD_BYTES])
+{
+    return nw_verbs_connect(end, card);
+}
+
+nw_rc nw_verbs_connect_step(struct nw_verbs_end *end, bool *done_out)
+{
+    (void)end, (void)done_out;
+    return nw_fail(NW_ENODEV, "%s", WHY);
+}
+
 const struct nw_verbs_link *nw_verbs_end_link(const struct nw_verbs_end *end)
 {
     (void)end;

@@ -61,7 +61,7 @@ struct nw_verbs_end {
     struct nw_verbs_card mine, theirs;
     struct nw_verbs_cm *cm; /* NULL: connected by the cards alone */
     struct nw_verbs_link link;
-    bool connected, prepared;
+    bool connecting, connected, prepared;
     bool broken; /* a queue has failed: no more runs */
     const struct nw_verbs_word *trouble;
     struct nw_verbs_flow flow;
@@ -91,7 +91,8 @@ nw_rc nw_verbs_to_send(struct nw_verbs_end *end, int index, const struct ibv_qp_
 /* verbs_cm.c: listens on the end's address, so that its card can name the port. */
 nw_rc nw_verbs_cm_open(struct nw_verbs_end *end);
 void nw_verbs_cm_close(struct nw_verbs_cm *cm); /* accepts NULL */
-nw_rc nw_verbs_cm_connect(struct nw_verbs_end *end);
+nw_rc nw_verbs_cm_start(struct nw_verbs_end *end);
+nw_rc nw_verbs_cm_step(struct nw_verbs_end *end, bool *done_out);
 
 /* verbs_wait.c */
 /* Words a failed call of the library: "… : Cannot allocate memory (12)". */

@@ -254,7 +254,10 @@ static nw_rc loop(const struct nw_verbs *verbs, const struct nw_verbs_port *port
     for (int i = 0; i < 2 && rc == NW_OK; i++)
         nw_verbs_end_card(ends[i], cards[i]);
     for (int i = 0; i < 2 && rc == NW_OK; i++)
-        rc = nw_verbs_connect(ends[i], cards[1 - i]);
+        rc = nw_verbs_connect_start(ends[i], cards[1 - i]);
+    for (bool done[2] = {false, false}; rc == NW_OK && !(done[0] && done[1]);)
+        for (int i = 0; i < 2 && rc == NW_OK; i++)
+            rc = nw_verbs_connect_step(ends[i], &done[i]);
     if (rc == NW_OK)
         rc = run_loop(ends, options, buffers);
     nw_verbs_end_close(ends[0]);
