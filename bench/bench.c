@@ -15,7 +15,7 @@ const struct nw_case nw_cases[] = {
     {.name = "coll", .title = "a collective over all ranks", .run = nw_case_coll, .of_plan = true},
     {.name = "pairs", .title = "every two ranks", .run = nw_case_pairs},
     {.name = "scaling",
-     .title = "one host against all hosts",
+     .title = "one host, two, four, … and all",
      .run = nw_case_scaling,
      .of_plan = true},
     {"h2d", "from host memory to a GPU", nw_case_h2d, .of_device = true, .needs_gpu = true},
@@ -25,6 +25,7 @@ const struct nw_case nw_cases[] = {
     {"gemm", "matrix products on all GPUs", nw_case_gemm, .of_device = true, .needs_gpu = true},
     {"overlap", "collectives beside matrix products", nw_case_overlap, .needs_gpu = true,
      .no_graphs = true},
+    {"nic", "RDMA: each NIC with those of a peer host", nw_case_nic, .of_device = true},
 };
 const size_t nw_case_count = sizeof nw_cases / sizeof *nw_cases;
 
@@ -440,6 +441,8 @@ static nw_rc verdict(struct nw_bench *bench)
 
     if (bench->rc == NW_OK && bench->wrong)
         keep_failure(bench, nw_fail(NW_EWRONG, "wrong data: see the findings"));
+    else if (bench->rc == NW_OK && bench->failed)
+        keep_failure(bench, nw_fail(NW_EWRONG, "not everything works: see the findings"));
     else if (bench->rc == NW_OK && bench->record_count == 0 && bench->comm->rank == 0)
         keep_failure(bench, nw_fail(NW_ENOTSUP, "nothing of the plan could be measured here"));
     return share_decision(bench, &go);

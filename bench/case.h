@@ -26,6 +26,7 @@ struct nw_bench {
     struct nw_findings notes;        /* made before the context is handed out */
     nw_rc rc;                        /* rank 0: a callback failed; `text` says how */
     char text[1024];
+    bool failed;         /* something was given up, which did not end the run: nic */
     bool wrong;          /* some data was wrong (complete on rank 0 only) */
     size_t record_count; /* handed out, kept ones included (rank 0) */
     uint64_t done, total;
@@ -37,7 +38,7 @@ struct nw_case {
     const char *name, *title;
     nw_rc (*run)(struct nw_bench *bench);
     bool of_plan;   /* of the collectives that the plan names, and no others */
-    bool of_device; /* what one GPU or two do without a communicator: the same in all lanes */
+    bool of_device; /* what GPUs and NICs do without a communicator: the same in all lanes */
     bool needs_gpu; /* left out where the run measures host memory */
     bool no_graphs; /* its calls are not captured (nw_comm.graphs) */
 };
@@ -53,6 +54,7 @@ nw_rc nw_case_d2d(struct nw_bench *bench);
 nw_rc nw_case_p2p(struct nw_bench *bench);
 nw_rc nw_case_gemm(struct nw_bench *bench);
 nw_rc nw_case_overlap(struct nw_bench *bench);
+nw_rc nw_case_nic(struct nw_bench *bench);
 
 /* Units that follow each other over the same buffers: sized dry, allocated, measured. Freed before
  * the next series, since a library's own buffers come on top of ours. */

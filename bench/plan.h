@@ -51,6 +51,13 @@ struct nw_plan {
     uint64_t pair_bytes;
     double burn_ns; /* load of one matrix product */
     uint64_t overlap_bytes;
+    const char *nic_devices; /* --ib-dev; NULL: all */
+    int nic_port, nic_gid;   /* 0: all; -1: by rule */
+    int nic_mtu, nic_tclass; /* 0: the smaller of both ports' */
+    int nic_qps, nic_depth;  /* 0: by convergence */
+    uint64_t nic_bytes;      /* 0: by convergence */
+    const char *nic_pairs;   /* "all" "rail" */
+    bool nic_cm;
     int gemm_size;                /* n of an n × n × n product; 0: by the GPUs' memory */
     const char *gemm_shapes_text; /* NULL: none but the square one */
     const char *backend;

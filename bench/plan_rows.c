@@ -3,6 +3,7 @@
 
 static const char *const place_names[] = {"both", "out", "in", NULL};
 static const char *const backend_names[] = {"mpi", "nccl", "auto", "local", NULL};
+static const char *const nic_pair_names[] = {"all", "rail", NULL};
 static const char *const progress_names[] = {"auto", "off", NULL};
 
 #define FIELD(name) .offset = offsetof(struct nw_plan, name)
@@ -51,10 +52,11 @@ const struct nw_option nw_plan_rows[] = {
      .type = NW_OPTION_TEXT,
      FIELD(cases_text),
      .fallback = "coll",
-     .help = "coll: a collective over all ranks; pairs: every two ranks; scaling: one host against "
-             "all; on GPUs also h2d, d2h: copies from and to host memory; d2d: a GPU's own memory; "
-             "p2p: between two GPUs; gemm: matrix products; overlap: a collective beside them; or "
-             "all (coll)"},
+     .help = "coll: a collective over all ranks; pairs: every two ranks; scaling: one host, two, "
+             "four, … and all; on GPUs also h2d, d2h: copies from and to host memory; d2d: a GPU's "
+             "own memory; "
+             "p2p: between two GPUs; gemm: matrix products; overlap: a collective beside them; where "
+             "there is RDMA nic: each NIC against those of a peer host; or all (coll)"},
     {.name = "collectives",
      .argument = "LIST",
      .type = NW_OPTION_TEXT,
@@ -145,6 +147,78 @@ const struct nw_option nw_plan_rows[] = {
      FIELD(cold),
      .help = "rotate through memory so that small sizes do not come from the cache (IMB and OSU do "
              "not; nccl-tests does)"},
+
+    {.help = "RDMA (case nic), named as perftest names them:"},
+    {.name = "ib-dev",
+     .argument = "LIST",
+     .type = NW_OPTION_TEXT,
+     FIELD(nic_devices),
+     .help = "devices that take part, comma-separated: mlx5_0,mlx5_1 (all; perftest's -d)"},
+    {.name = "ib-port",
+     .argument = "N",
+     .type = NW_OPTION_INT,
+     .min = 1,
+     .max = 255,
+     FIELD(nic_port),
+     .help = "port of each device (all that are active; perftest's -i)"},
+    {.name = "gid",
+     .key = 'x',
+     .argument = "INDEX",
+     .type = NW_OPTION_INT,
+     .min = -1,
+     .max = 255,
+     FIELD(nic_gid),
+     .fallback = "-1",
+     .help = "row of the GID table; -1: RoCE v2 over IPv4 before others, of one kind on both sides "
+             "(-1)"},
+    {.name = "mtu",
+     .argument = "BYTES",
+     .type = NW_OPTION_INT,
+     .min = 256,
+     .max = 4096,
+     FIELD(nic_mtu),
+     .unit = "bytes",
+     .help = "RDMA MTU: 256, 512, 1024, 2048 or 4096 (the smaller one of both ports)"},
+    {.name = "tclass",
+     .argument = "N",
+     .type = NW_OPTION_INT,
+     .max = 255,
+     FIELD(nic_tclass),
+     .fallback = "0",
+     .help = "traffic class; of RoCE DSCP x 4 (0)"},
+    {.name = "qps",
+     .argument = "N",
+     .type = NW_OPTION_INT,
+     .min = 1,
+     .max = 64,
+     FIELD(nic_qps),
+     .help = "queue pairs of a stream (as many as bring more, up to 16)"},
+    {.name = "tx-depth",
+     .argument = "N",
+     .type = NW_OPTION_INT,
+     .min = 1,
+     .max = 8192,
+     FIELD(nic_depth),
+     .help = "messages on their way, of each queue pair (128 to 512, as bring more)"},
+    {.name = "nic-bytes",
+     .argument = "SIZE",
+     .type = NW_OPTION_BYTES,
+     .min = 8,
+     .max = 1e9,
+     FIELD(nic_bytes),
+     .unit = "bytes",
+     .help = "message size of a stream (64K to 1M, as bring more)"},
+    {.name = "nic-pairs",
+     .argument = "WHICH",
+     .type = NW_OPTION_CHOICE,
+     .choices = nic_pair_names,
+     FIELD(nic_pairs),
+     .fallback = "all",
+     .help = "all: each NIC with each of the peer host; rail: with the one of the same place (all)"},
+    {.name = "rdma_cm",
+     .type = NW_OPTION_FLAG,
+     FIELD(nic_cm),
+     .help = "connect by rdma_cm (perftest's -R)"},
 
     {.help = "How long, how exact:"},
     {.name = "iters",

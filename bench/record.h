@@ -34,15 +34,16 @@ typedef enum {                    /* why sampling stopped */
 
 struct nw_record {
     /* identity: equal = comparable */
-    char case_name[24];     /* "coll" "pairs" "scaling" "h2d" "d2h" "d2d" "p2p" "gemm" "overlap" */
-    char collective[24];    /* "all_reduce"; pairs: "sendrecv"; h2d, d2h, d2d, p2p: "copy"
-                               "copy_both" "read" "write" "latency"; gemm: "gemm" */
-    char lane[16];          /* "host" "local" "auto" "ring" …; imported: "auto"; of a device's
-                               copies: "ce" "sm" "staged"; of gemm: "own" "cublas" */
-    char features[64];      /* what the library was told to use besides: "graph,registered";
-                               "": nothing */
-    char dtype[16], op[16]; /* op "none" where there is no reduction */
-    int root;               /* -1: not rooted */
+    char case_name[24];         /* "coll" "pairs" "scaling" "h2d" "d2h" "d2d" "p2p" "gemm" "overlap"
+                                   "nic" */
+    char collective[24];        /* "all_reduce"; pairs: "sendrecv"; h2d, d2h, d2d, p2p: "copy"
+                                   "copy_both" "read" "write" "latency"; gemm: "gemm" */
+    char lane[16];              /* "host" "local" "auto" "ring" …; imported: "auto"; of a device's
+                                   copies: "ce" "sm" "staged"; of gemm: "own" "cublas" */
+    char features[64];          /* what the library was told to use besides: "graph,registered";
+                                   "": nothing */
+    char dtype[16], op[16];     /* op "none" where there is no reduction */
+    int root;                   /* -1: not rooted */
     int rank_count, host_count; /* host_count 0: unknown (imported excerpts); pairs: 2 ranks, on 1
                                    or 2 hosts */
     uint64_t bytes, count;
@@ -50,8 +51,10 @@ struct nw_record {
     int peer_a, peer_b; /* pairs, p2p: ranks (p2p: a writes to b); h2d, d2h, d2d, gemm: peer_a is
                            the rank whose GPU it is; else -1 */
     char host_a[64], host_b[64];
-    uint64_t m, n, k;     /* gemm: of the product; else 0 */
-    int stream_count;     /* tcp: connections side by side; 0: unknown, or of another case */
+    char nic_a[72], nic_b[72]; /* nic: "mlx5_0/1"; a gives the data, b takes them; else "" */
+    char memory[8];            /* nic: "host" "gpu"; else "" */
+    uint64_t m, n, k;          /* gemm: of the product; else 0 */
+    int stream_count;          /* tcp: connections side by side; 0: unknown, or of another case */
     uint64_t piece_bytes; /* > 0: the size was moved in pieces of this many bytes (the remedy for a
                              falling curve) */
 
@@ -74,10 +77,21 @@ struct nw_record {
     double alone_ns;         /* overlap: a call without company */
     double alone_flop_per_s; /* overlap: the matrix product without company */
     double hidden_share; /* overlap: of the shorter of the two, how much of it disappeared, 0..1 */
+    /* scaling: of the busiest host, by its ports' counters (bench/ports.h); unknown: NAN, 0 */
+    double wire_bytes_per_s; /* in the direction that moved more, all ports together */
+    double nic_bytes_per_s;  /* line rate of the ports that could carry it, together */
+    double port_share;       /* of the busiest port, 0..1 */
+    int port_count, used_port_count;
     struct nw_gpu_state before, during, after; /* gemm: of the GPU of peer_a; during: what was worst
                                                   of all samples taken */
-    int64_t wrong_elements;                    /* -1: not checked */
-    nw_rc rc;                                  /* NW_OK, or why there is no time */
+    /* nic; unknown is 0, NAN or "" */
+    int qps, depth;
+    uint32_t mtu_bytes; /* of RDMA, in force between the two */
+    double messages_per_s;
+    char gid_a[64], gid_b[64]; /* "192.0.2.1 (index 1)" */
+    char registered[32];       /* how the memory was given to the NIC: "gpu (dma-buf)" */
+    int64_t wrong_elements;    /* -1: not checked */
+    nw_rc rc;                  /* NW_OK, or why there is no time */
     struct nw_findings warnings;
     bool simulated;
     char source[256]; /* imported: "file:line"; "": measured here */
@@ -123,7 +137,8 @@ struct nw_context {
 void nw_record_init(struct nw_record *record); /* everything unknown */
 void nw_record_free(struct nw_record *record);
 nw_rc nw_record_copy(struct nw_record *to, const struct nw_record *from);
-/* Same case, collective, lane, features, dtype, op, root, ranks, hosts, bytes, place, peers, piece.
+/* Same case, collective, lane, features, dtype, op, root, ranks, hosts, bytes, place, peers, piece,
+ * streams.
  */
 bool nw_gpu_state_is_known(const struct nw_gpu_state *state); /* anything of it */
 bool nw_record_same_identity(const struct nw_record *a, const struct nw_record *b);

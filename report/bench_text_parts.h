@@ -3,6 +3,7 @@
  *   bench_text.c         the frame: context, which table a record belongs to, findings, lanes
  *   bench_text_coll.c    cases coll, pairs, scaling
  *   bench_text_device.c  cases of GPUs: copies, peers, matrix products, overlap
+ *   bench_text_nic.c     cases of RDMA
  */
 #ifndef NW_REPORT_BENCH_TEXT_PARTS_H
 #define NW_REPORT_BENCH_TEXT_PARTS_H
@@ -36,6 +37,7 @@ struct nw_bench_layout { /* how the records of a case are shown */
 };
 extern const struct nw_bench_layout nw_bench_coll_layouts[]; /* end with case_name NULL */
 extern const struct nw_bench_layout nw_bench_device_layouts[];
+extern const struct nw_bench_layout nw_bench_nic_layouts[];
 
 /* At most `width` characters: 6e-06, 0.0083, 12.34, 1806.7, 10094; NAN: N/A. */
 const char *nw_bench_cell(char text[32], double value, int width);

@@ -42,7 +42,7 @@ Test(bench_record, identity_is_what_makes_two_results_comparable)
 {
     const struct nw_record a = sample();
 
-    for (int change = 0; change <= 14; change++) {
+    for (int change = 0; change <= 17; change++) {
         struct nw_record b = sample();
 
         b.busbw_bytes_per_s = 7; /* a result, no identity */
@@ -90,6 +90,15 @@ Test(bench_record, identity_is_what_makes_two_results_comparable)
             break;
         case 14:
             b.count = 999;
+            break;
+        case 15:
+            strcpy(b.nic_a, "mlx5_1/1");
+            break;
+        case 16:
+            strcpy(b.nic_b, "mlx5_1/1");
+            break;
+        case 17:
+            strcpy(b.memory, "gpu");
             break;
         }
         cr_expect_eq(nw_record_same_identity(&a, &b), change == 0 || change == 14, "change %d",

@@ -1,0 +1,24 @@
+/* Private to bench/. How many queue pairs, how deep, how large: what a stream needs until more of
+ * it brings no more. One answer for the whole run, so that NICs can be compared. */
+#ifndef NW_BENCH_NIC_SETTLE_H
+#define NW_BENCH_NIC_SETTLE_H
+
+#include "bench/nic_links.h"
+
+/* What the plan leaves open, tried out on the pairs of `round`. Collective. Where none of them
+ * works: the first of each. */
+nw_rc nw_nic_settle(struct nw_bench *bench, const struct nw_nics *nics,
+                    const struct nw_nic_round *round, struct nw_nic_ask *ask_out);
+
+/* The rule alone: try(user, ask, rates of `count` pairs) is a measurement. */
+struct nw_nic_trial {
+    nw_rc (*try)(void *user, const struct nw_nic_ask *ask, double *rates);
+    void *user;
+    size_t count;
+    struct nw_nic_ask fixed; /* 0: open */
+};
+nw_rc nw_nic_settle_by(const struct nw_nic_trial *trial, struct nw_nic_ask *ask_out);
+/* The most that it may come to. */
+struct nw_nic_ask nw_nic_settle_most(const struct nw_nic_ask *fixed);
+
+#endif
