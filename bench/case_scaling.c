@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "bench/agree.h"
+#include "bench/ports.h"
 #include "bench/work_coll.h"
 
 #define LEVELS_MAX 34 /* powers of two that an int holds, and the whole */
@@ -22,6 +23,9 @@ struct level { /* groups of so many hosts */
 
 struct scaling {
     struct nw_bench *bench;
+    struct nw_ports_use use; /* of all hosts at the largest size of a variant; rank 0 */
+    uint64_t use_bytes;      /* 0: nothing is known */
+    double use_time_ns;
     int host_ranks; /* on every host */
     struct level levels[LEVELS_MAX];
     int level_count;
@@ -117,11 +121,38 @@ static void name_group(const struct nw_comm *comm, const struct level *level, in
         snprintf(record->host_b, sizeof record->host_b, "%s", comm->host_names[last]);
 }
 
+struct measurement { /* of one unit, all groups */
+    struct nw_measured measured;
+    struct nw_ports_host *wires; /* rank 0, a host each; NULL: not looked at */
+};
+
+static void add_wire(struct scaling *scaling, const struct measurement *made,
+                     const struct level *level, int group, struct nw_record *record)
+{
+    struct nw_ports_use use;
+
+    nw_ports_use(made->wires, group * level->host_count, level->host_count, &use);
+    if (use.host < 0 || !(record->time_ns.median > 0))
+        return;
+    record->wire_bytes_per_s = use.call_bytes / record->time_ns.median * 1e9;
+    record->nic_bytes_per_s = use.bits_per_s > 0 ? use.bits_per_s / 8 : NAN;
+    record->port_share = use.busiest_share;
+    record->port_count = use.port_count;
+    record->used_port_count = use.used_count;
+    if (level->host_count < scaling->bench->comm->host_count || record->bytes < scaling->use_bytes)
+        return;
+    scaling->use = use;
+    scaling->use_bytes = record->bytes;
+    scaling->use_time_ns = record->time_ns.median;
+}
+
 /* The group with the lowest bus bandwidth; one with wrong data before all. */
-static nw_rc report_slowest(const struct nw_bench *bench, const struct level *level,
-                            const struct nw_measured *measured, double bus_factor,
+static nw_rc report_slowest(struct scaling *scaling, const struct level *level,
+                            const struct measurement *made, double bus_factor,
                             struct nw_record *record)
 {
+    const struct nw_bench *bench = scaling->bench;
+    int slowest = 0;
     const struct nw_record identity = *record;
 
     for (int group = 0; group < level->group_count; group++) {
@@ -129,7 +160,7 @@ static nw_rc report_slowest(const struct nw_bench *bench, const struct level *le
         nw_rc rc;
 
         name_group(bench->comm, level, group, &of_group);
-        rc = nw_measured_report(measured, group, bench->comm, bus_factor, &of_group);
+        rc = nw_measured_report(&made->measured, group, bench->comm, bus_factor, &of_group);
         if (rc != NW_OK) {
             nw_record_free(&of_group);
             return rc;
@@ -139,30 +170,52 @@ static nw_rc report_slowest(const struct nw_bench *bench, const struct level *le
             if (group > 0)
                 nw_record_free(record);
             *record = of_group;
+            slowest = group;
         } else {
             nw_record_free(&of_group);
         }
     }
+    add_wire(scaling, made, level, slowest, record);
     return NW_OK;
 }
 
-static nw_rc measure(const struct scaling *scaling, const struct level *level,
-                     const struct nw_coll_work *work, const char *title, struct nw_record *record)
+/* Threads of one process have no wire between them, and a double's GPUs none either. */
+static bool has_wires(const struct nw_bench *bench, const struct level *level, uint64_t bytes)
+{
+    return level->host_count > 1 && bytes >= NW_PORTS_BYTES_MIN && !bench->comm->simulated &&
+           !bench->comm->ops->simulated;
+}
+
+static nw_rc take(const struct scaling *scaling, const struct level *level,
+                  const struct nw_coll_work *work, const char *title, struct measurement *made)
 {
     struct nw_bench *bench = scaling->bench;
-    const double bus_factor = work->call.coll->bus_factor(level->rank_count);
     const struct idle_work idle = idle_beside(work);
+    struct nw_ports_watch watch = nw_ports_watch(level->comm != NULL ? &work->work : &idle.work);
     struct nw_measure how = nw_bench_how(bench, work->bytes, title);
-    struct nw_measured measured;
-    nw_rc rc;
 
     how.group_of_rank = level->group_of_rank;
     how.group_count = level->group_count;
-    NW_TRY(nw_measure(&how, level->comm != NULL ? &work->work : &idle.work, &measured));
-    rc = report_slowest(bench, level, &measured, bus_factor, record);
-    nw_measured_free(&measured);
+    nw_ports_begin(bench->comm, &watch);
+    NW_TRY(nw_measure(&how, &watch.work, &made->measured));
+    if (has_wires(bench, level, work->bytes))
+        return nw_ports_gather(&watch, bench->comm, &made->wires);
+    return NW_OK;
+}
+
+static nw_rc measure(struct scaling *scaling, const struct level *level,
+                     const struct nw_coll_work *work, const char *title, struct nw_record *record)
+{
+    const double bus_factor = work->call.coll->bus_factor(level->rank_count);
+    struct measurement made = {.wires = NULL};
+    nw_rc rc = take(scaling, level, work, title, &made);
+
+    if (rc == NW_OK)
+        rc = report_slowest(scaling, level, &made, bus_factor, record);
+    free(made.wires);
+    nw_measured_free(&made.measured);
     NW_TRY(rc);
-    nw_bench_record(bench, record);
+    nw_bench_record(scaling->bench, record);
     return NW_OK;
 }
 
@@ -267,6 +320,7 @@ static nw_rc sweep_sizes(void *user)
     struct scaling *scaling = sweep->scaling;
     struct reached last = {.bytes = 0};
 
+    scaling->use_bytes = 0;
     for (size_t i = 0; i < sweep->count; i++) {
         struct reached reached = {.bytes = sweep->sizes[i]};
 
@@ -279,6 +333,9 @@ static nw_rc sweep_sizes(void *user)
             last = reached;
     }
     tell_efficiency(scaling, sweep->variant, &last);
+    if (scaling->use_bytes > 0)
+        nw_ports_tell(scaling->bench, sweep->variant->coll->name, &scaling->use, scaling->use_bytes,
+                      scaling->use_time_ns);
     return NW_OK;
 }
 

@@ -233,8 +233,9 @@ static void scaling_header(const struct nw_bench_text *text)
             "#\n# scaling of %s: groups of so many hosts side by side; the slowest group of each\n"
             "#\n",
             text->series.collective);
-    fprintf(text->stream, "#       %12s  %5s %5s  %-24s  %9s %6s %8s  %10s\n", "size (B)", "hosts",
-            "ranks", "slowest", "time (us)", "+/-(%)", "busbw", "efficiency");
+    fprintf(text->stream, "#       %12s  %5s %5s  %-24s  %9s %6s %8s  %10s  %8s %7s %8s\n",
+            "size (B)", "hosts", "ranks", "slowest", "time (us)", "+/-(%)", "busbw", "efficiency",
+            "wire", "ports", "of NICs");
 }
 
 static const char *group_text(const struct nw_record *record, char text[136])
@@ -242,6 +243,22 @@ static const char *group_text(const struct nw_record *record, char text[136])
     snprintf(text, 136, "%s%s%s", record->host_a[0] != '\0' ? record->host_a : "all",
              record->host_b[0] != '\0' ? " to " : "", record->host_b);
     return text;
+}
+
+/* What the busiest host's ports moved; without their counters nothing. */
+static void wire_cells(const struct nw_bench_text *text, const struct nw_record *record)
+{
+    const double share = record->wire_bytes_per_s / record->nic_bytes_per_s;
+    char rate[32], ports[32], percent[32];
+
+    if (isfinite(record->wire_bytes_per_s)) {
+        snprintf(ports, sizeof ports, "%d/%d", record->used_port_count, record->port_count);
+        fprintf(text->stream, "  %8s %7s", nw_bench_cell(rate, record->wire_bytes_per_s / 1e9, 8),
+                ports);
+        if (isfinite(share))
+            fprintf(text->stream, " %6s %%", nw_bench_cell(percent, 100 * share, 6));
+    }
+    fprintf(text->stream, "\n");
 }
 
 /* The fewest hosts come first at each size: theirs is what the others are held against. */
@@ -256,13 +273,16 @@ static void scaling_record(struct nw_bench_text *text, const struct nw_record *r
 
     if (is_base(record, text->holds ? &text->held : NULL))
         nw_bench_hold(text, record);
-    fprintf(
-        text->stream, "scaling %12" PRIu64 "  %5d %5d  %-24s  %9s %6s %8s  %8s %%\n", record->bytes,
-        record->host_count, record->rank_count, group_text(record, group),
-        nw_bench_cell(time, record->time_ns.median / 1e3, 9),
-        nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
-        nw_bench_cell(rate, record->busbw_bytes_per_s / 1e9, 8),
-        nw_bench_cell(percent, 100 * record->busbw_bytes_per_s / text->held.busbw_bytes_per_s, 8));
+
+    const double efficiency = record->busbw_bytes_per_s / text->held.busbw_bytes_per_s;
+
+    fprintf(text->stream, "scaling %12" PRIu64 "  %5d %5d  %-24s  %9s %6s %8s", record->bytes,
+            record->host_count, record->rank_count, group_text(record, group),
+            nw_bench_cell(time, record->time_ns.median / 1e3, 9),
+            nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
+            nw_bench_cell(rate, record->busbw_bytes_per_s / 1e9, 8));
+    fprintf(text->stream, "  %8s %%", nw_bench_cell(percent, 100 * efficiency, 8));
+    wire_cells(text, record);
 }
 
 /* The table turned: a line a size, a column for each number of hosts. */
