@@ -19,6 +19,7 @@ int nw_cmd_run(int argc, char **argv);
 int nw_cmd_topo(int argc, char **argv);
 int nw_cmd_check(int argc, char **argv);
 int nw_cmd_bench(int argc, char **argv);
+int nw_cmd_fleet(int argc, char **argv);
 int nw_cmd_import(int argc, char **argv);
 int nw_cmd_audit(int argc, char **argv);
 int nw_cmd_quote(int argc, char **argv);

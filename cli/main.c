@@ -17,6 +17,8 @@ static const struct nw_command nw_commands[] = {
      nw_cmd_check},
     {"bench", "measure collectives, pairs, scaling and GPUs between the ranks of an mpirun",
      nw_cmd_bench},
+    {"fleet", "the bad host among many: compare hosts by their pairs, what to leave out",
+     nw_cmd_fleet},
     {"import", "read logs of other tools (nccl-tests, rccl-tests)", nw_cmd_import},
     {"quote", "write or check a vendor's quote file", nw_cmd_quote},
     {"audit", "hold results against a quote and against physics", nw_cmd_audit},

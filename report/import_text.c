@@ -106,7 +106,8 @@ static void add_line(struct nw_table *table, const struct line_runs *line)
         snprintf(range, sizeof range, "%s … %s", nw_format_bytes(a, sizes.least),
                  nw_format_bytes(b, sizes.most));
         nw_format_ns(latency, sizes.latency_ns);
-    }
+    } else if (run->record_count > 0 && strcmp(run->records[0].case_name, "pairwise") == 0)
+        snprintf(range, sizeof range, "averages of %zu", run->record_count);
     snprintf(wrong, sizeof wrong, "%lld", (long long)sizes.wrong);
     nw_table_row(table, (const char *[]){collective_of(run), ranks, runs, range, latency, plateau,
                                          sizes.wrong < 0 ? "not checked" : wrong});

@@ -8,6 +8,7 @@
 #include "collectives/coll.h"
 #include "results/iperf3.h"
 #include "results/nccltests.h"
+#include "results/pairwise.h"
 
 /* Logs are read whole; one larger than this is no log of a benchmark. */
 #define MAX_LOG_BYTES (UINT64_C(4) << 30)
@@ -16,6 +17,8 @@ const struct nw_importer nw_importers[] = {
     {"nccl-tests", "nccl-tests and rccl-tests: text output, or a CSV made from its table",
      nw_nt_recognise, nw_nt_read},
     {"iperf3", "iperf3's JSON (-J, --json-stream)", nw_iperf3_recognise, nw_iperf3_read},
+    {"pairwise", "a CSV of nccl-tests over pairs of nodes: test, nodes, avg_bus_bw_GBs",
+     nw_pairwise_recognise, nw_pairwise_read},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -30,8 +33,6 @@ static const struct {
 static const struct {
     const char *marker, *what;
 } known_texts[] = {
-    {"avg_bus_bw", "is a summary: averages over sizes, without times; import the logs it was made "
-                   "from"},
     {"Avg bus bandwidth is", "only quotes an average bus bandwidth, without sizes, times or the "
                              "collective; import nccl-tests' own output"},
     {"FAILURE SUMMARY", "is a list of failed tests, without results; import the logs it names"},

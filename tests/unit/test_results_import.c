@@ -120,7 +120,6 @@ static const struct {
 } refused[] = {
     {"oci-healthcheck-summary.log", ":5: only quotes an average bus bandwidth"},
     {"pairwise-failures.txt", ":2: is a list of failed tests"},
-    {"pairwise-summary.csv", ":1: is a summary: averages over sizes"},
 };
 
 /* Where a log is: copied here, or in ../shared; NULL: on neither side. */

@@ -1,0 +1,453 @@
+#include "results/fleet.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+
+#define PAIR_FINDINGS_MAX 200
+
+struct list { /* of names, found again by hash */
+    char **names;
+    int count, capacity;
+    int *slots; /* index + 1; 0: free */
+};
+
+struct work {
+    const struct nw_results *results;
+    struct nw_fleet_report *report;
+    struct list hosts, ranks, classes[NW_FLEET_LEVELS];
+    int *host_of_rank;
+    int host_of_rank_capacity, rank_count_capacity;
+    struct nw_fleet_edge *edges[NW_FLEET_LEVELS];
+    size_t edge_count[NW_FLEET_LEVELS], edge_capacity[NW_FLEET_LEVELS];
+    const struct nw_run *largest_run; /* what largest_pair found last */
+    const struct nw_record *largest_like;
+    uint64_t largest_bytes;
+};
+
+/* ---- names -------------------------------------------------------------------------------------
+ */
+
+static size_t slot_of(const struct list *list, const char *name)
+{
+    const size_t mask = 4 * (size_t)list->capacity - 1;
+    size_t hash = 14695981039346656037u; /* FNV-1a */
+
+    for (const char *c = name; *c != '\0'; c++)
+        hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+    hash &= mask;
+    while (list->slots[hash] != 0 && strcmp(list->names[list->slots[hash] - 1], name) != 0)
+        hash = (hash + 1) & mask;
+    return hash;
+}
+
+static nw_rc grow(struct list *list)
+{
+    const int capacity = list->capacity > 0 ? 2 * list->capacity : 64;
+    char **names = realloc(list->names, (size_t)capacity * sizeof *names);
+    int *slots = calloc(4 * (size_t)capacity, sizeof *slots);
+
+    if (names != NULL)
+        list->names = names;
+    if (names == NULL || slots == NULL) {
+        free(slots);
+        return nw_fail(NW_ENOMEM, "no memory for %d names", capacity);
+    }
+    free(list->slots);
+    list->slots = slots;
+    list->capacity = capacity;
+    for (int i = 0; i < list->count; i++)
+        list->slots[slot_of(list, list->names[i])] = i + 1;
+    return NW_OK;
+}
+
+static nw_rc index_of(struct list *list, const char *name, int *index_out)
+{
+    if (list->count == list->capacity)
+        NW_TRY(grow(list));
+    const size_t slot = slot_of(list, name);
+
+    if (list->slots[slot] == 0) {
+        if (list->count == NW_FLEET_ENDS_MAX)
+            return nw_fail(NW_EUSAGE, "more than %d hosts or ranks to compare; give fewer files",
+                           NW_FLEET_ENDS_MAX);
+        list->names[list->count] = strdup(name);
+        if (list->names[list->count] == NULL)
+            return nw_fail(NW_ENOMEM, "no memory for the name %s", name);
+        list->slots[slot] = ++list->count;
+    }
+    *index_out = list->slots[slot] - 1;
+    return NW_OK;
+}
+
+static void free_list(struct list *list)
+{
+    for (int i = 0; i < list->count; i++)
+        free(list->names[i]);
+    free(list->names);
+    free(list->slots);
+    *list = (struct list){0};
+}
+
+/* ---- edges -------------------------------------------------------------------------------------
+ */
+
+static nw_rc add_edge(struct work *work, int level, const struct nw_fleet_edge *edge)
+{
+    if (work->edge_count[level] == work->edge_capacity[level]) {
+        const size_t capacity = 2 * work->edge_capacity[level] + 64;
+        struct nw_fleet_edge *edges = realloc(work->edges[level], capacity * sizeof *edges);
+
+        if (edges == NULL)
+            return nw_fail(NW_ENOMEM, "no memory for %zu pairs", capacity);
+        work->edges[level] = edges;
+        work->edge_capacity[level] = capacity;
+    }
+    work->edges[level][work->edge_count[level]++] = *edge;
+    return NW_OK;
+}
+
+static nw_rc host_of(struct work *work, const char *name, int *index_out)
+{
+    NW_TRY(index_of(&work->hosts, name, index_out));
+    if (*index_out < work->rank_count_capacity)
+        return NW_OK;
+    const int capacity = 2 * work->rank_count_capacity + 64;
+    int *counts = realloc(work->report->rank_count_of_host, (size_t)capacity * sizeof *counts);
+
+    if (counts == NULL)
+        return nw_fail(NW_ENOMEM, "no memory for %d hosts", capacity);
+    memset(counts + work->rank_count_capacity, 0,
+           (size_t)(capacity - work->rank_count_capacity) * sizeof *counts);
+    work->report->rank_count_of_host = counts;
+    work->rank_count_capacity = capacity;
+    return NW_OK;
+}
+
+static nw_rc rank_of(struct work *work, const char *host, int rank, int *index_out)
+{
+    char name[96];
+    int host_index;
+
+    NW_TRY(host_of(work, host, &host_index));
+    snprintf(name, sizeof name, "rank %d on %s", rank, host);
+    NW_TRY(index_of(&work->ranks, name, index_out));
+    if (*index_out >= work->host_of_rank_capacity) {
+        const int capacity = 2 * work->host_of_rank_capacity + 64;
+        int *hosts = realloc(work->host_of_rank, (size_t)capacity * sizeof *hosts);
+
+        if (hosts == NULL)
+            return nw_fail(NW_ENOMEM, "no memory for %d ranks", capacity);
+        work->host_of_rank = hosts;
+        work->host_of_rank_capacity = capacity;
+    }
+    work->host_of_rank[*index_out] = host_index;
+    return NW_OK;
+}
+
+static bool is_case(const struct nw_record *record, const char *name)
+{
+    return strcmp(record->case_name, name) == 0;
+}
+
+static double rate_of(const struct nw_record *record)
+{
+    return record->rc == NW_OK && record->busbw_bytes_per_s > 0 ? record->busbw_bytes_per_s : NAN;
+}
+
+static double high_of(const struct nw_record *record)
+{
+    return record->time_ns.low > 0 ? rate_of(record) * record->time_ns.median / record->time_ns.low
+                                   : NAN;
+}
+
+/* Of pairs only the largest size is a bandwidth. */
+static uint64_t largest_pair(struct work *work, const struct nw_run *run,
+                             const struct nw_record *like)
+{
+    uint64_t most = 0;
+
+    if (run == work->largest_run && strcmp(like->collective, work->largest_like->collective) == 0 &&
+        strcmp(like->lane, work->largest_like->lane) == 0)
+        return work->largest_bytes;
+    for (size_t i = 0; i < run->record_count; i++) {
+        const struct nw_record *record = &run->records[i];
+
+        if (is_case(record, "pairs") && strcmp(record->collective, like->collective) == 0 &&
+            strcmp(record->lane, like->lane) == 0 && record->bytes > most)
+            most = record->bytes;
+    }
+    work->largest_run = run;
+    work->largest_like = like;
+    work->largest_bytes = most;
+    return most;
+}
+
+static nw_rc add_pair_of_ranks(struct work *work, const struct nw_record *record)
+{
+    struct nw_fleet_edge edge = {.bytes_per_s = rate_of(record),
+                                 .high_bytes_per_s = high_of(record)};
+    char title[128], size[32];
+
+    NW_TRY(rank_of(work, record->host_a, record->peer_a, &edge.a));
+    NW_TRY(rank_of(work, record->host_b, record->peer_b, &edge.b));
+    snprintf(title, sizeof title, "%s %s, lane %s%s", record->collective,
+             nw_format_bytes(size, record->bytes), record->lane,
+             strcmp(record->host_a, record->host_b) == 0 ? ", within a host" : "");
+    NW_TRY(index_of(&work->classes[NW_FLEET_RANKS], title, &edge.class));
+    if (!is_case(record, "retest"))
+        return add_edge(work, NW_FLEET_RANKS, &edge);
+    work->report->retest_count++;
+    for (size_t i = 0; i < work->edge_count[NW_FLEET_RANKS]; i++) {
+        struct nw_fleet_edge *old = &work->edges[NW_FLEET_RANKS][i];
+
+        if (old->class == edge.class && old->a == edge.a && old->b == edge.b &&
+            !(old->bytes_per_s >= edge.bytes_per_s) && !isnan(edge.bytes_per_s)) {
+            old->bytes_per_s = edge.bytes_per_s;
+            old->high_bytes_per_s = edge.high_bytes_per_s;
+        }
+    }
+    return NW_OK;
+}
+
+static nw_rc add_pair_of_hosts(struct work *work, const struct nw_record *record,
+                               const char *host_a, const char *host_b)
+{
+    struct nw_fleet_edge edge = {.bytes_per_s = rate_of(record),
+                                 .high_bytes_per_s = high_of(record)};
+    const int per_host = record->rank_count / 2;
+    char title[128];
+
+    NW_TRY(host_of(work, host_a, &edge.a));
+    NW_TRY(host_of(work, host_b, &edge.b));
+    if (per_host > work->report->rank_count_of_host[edge.a])
+        work->report->rank_count_of_host[edge.a] = per_host;
+    if (per_host > work->report->rank_count_of_host[edge.b])
+        work->report->rank_count_of_host[edge.b] = per_host;
+    snprintf(title, sizeof title, "%s, %d GPU%s a host", record->collective, per_host,
+             per_host == 1 ? "" : "s");
+    NW_TRY(index_of(&work->classes[NW_FLEET_HOSTS], title, &edge.class));
+    return edge.a != edge.b ? add_edge(work, NW_FLEET_HOSTS, &edge) : NW_OK;
+}
+
+/* A log of a collective over two hosts speaks by its largest size. */
+static bool is_largest_of_two_hosts(const struct nw_run *run, const struct nw_record *record)
+{
+    if (run->context.host_count != 2 || run->context.hosts == NULL || !is_case(record, "coll") ||
+        record->host_count != 2 || record->rank_count % 2 != 0 || record->in_place)
+        return false;
+    for (size_t i = 0; i < run->record_count; i++) {
+        const struct nw_record *other = &run->records[i];
+
+        if (is_case(other, "coll") && strcmp(other->collective, record->collective) == 0 &&
+            strcmp(other->lane, record->lane) == 0 && !other->in_place &&
+            (other->bytes > record->bytes || (other->bytes == record->bytes && other > record)))
+            return false;
+    }
+    return true;
+}
+
+static nw_rc add_record(struct work *work, const struct nw_run *run, const struct nw_record *record)
+{
+    const bool named = record->host_a[0] != '\0' && record->host_b[0] != '\0';
+    const bool pair = named && record->peer_a >= 0 && record->peer_b >= 0;
+
+    work->report->simulated |= record->simulated;
+    if (pair && is_case(record, "pairwise"))
+        return add_pair_of_hosts(work, record, record->host_a, record->host_b);
+    if (pair && (is_case(record, "pairs") || is_case(record, "retest")))
+        return record->bytes == largest_pair(work, run, record) ? add_pair_of_ranks(work, record)
+                                                                : NW_OK;
+    if (is_largest_of_two_hosts(run, record))
+        return add_pair_of_hosts(work, record, run->context.hosts[0].name,
+                                 run->context.hosts[1].name);
+    return NW_OK;
+}
+
+static nw_rc collect(struct work *work)
+{
+    for (size_t r = 0; r < work->results->run_count; r++) {
+        const struct nw_run *run = &work->results->runs[r];
+
+        for (size_t i = 0; i < run->record_count; i++)
+            NW_TRY(add_record(work, run, &run->records[i]));
+        for (int i = 0; run->context.hosts != NULL && i < run->context.host_count; i++)
+            for (int h = 0; h < work->hosts.count; h++)
+                if (strcmp(work->hosts.names[h], run->context.hosts[i].name) == 0 &&
+                    run->context.hosts[i].rank_count > work->report->rank_count_of_host[h])
+                    work->report->rank_count_of_host[h] = run->context.hosts[i].rank_count;
+    }
+    return NW_OK;
+}
+
+/* Pairs of ranks are pairs of their hosts as well. */
+static nw_rc merge_ranks(struct work *work)
+{
+    const struct nw_fleet ranks = {.end_count = work->ranks.count,
+                                   .class_count = work->classes[NW_FLEET_RANKS].count,
+                                   .edges = work->edges[NW_FLEET_RANKS],
+                                   .edge_count = work->edge_count[NW_FLEET_RANKS]};
+    struct nw_fleet_edge *edges;
+    size_t count;
+    nw_rc rc = NW_OK;
+
+    if (ranks.edge_count == 0)
+        return NW_OK;
+    NW_TRY(nw_fleet_merge(&ranks, work->host_of_rank, &edges, &count));
+    for (size_t i = 0; i < count && rc == NW_OK; i++) {
+        rc = index_of(&work->classes[NW_FLEET_HOSTS],
+                      work->classes[NW_FLEET_RANKS].names[edges[i].class], &edges[i].class);
+        if (rc == NW_OK)
+            rc = add_edge(work, NW_FLEET_HOSTS, &edges[i]);
+    }
+    free(edges);
+    return rc;
+}
+
+/* With one rank a host, pairs of ranks say the same again. */
+static void drop_doubles(struct work *work)
+{
+    size_t kept = 0;
+
+    if (work->ranks.count != work->hosts.count)
+        return;
+    for (size_t i = 0; i < work->edge_count[NW_FLEET_RANKS]; i++) {
+        const struct nw_fleet_edge *edge = &work->edges[NW_FLEET_RANKS][i];
+
+        if (work->host_of_rank[edge->a] == work->host_of_rank[edge->b])
+            work->edges[NW_FLEET_RANKS][kept++] = *edge;
+    }
+    work->edge_count[NW_FLEET_RANKS] = kept;
+}
+
+/* ---- judging -----------------------------------------------------------------------------------
+ */
+
+static void hand_over(struct work *work, int index, struct list *ends, int *host_of_end,
+                      const char *kind, const char *kinds)
+{
+    struct nw_fleet_level *level = &work->report->levels[index];
+
+    *level = (struct nw_fleet_level){.kind = kind,
+                                     .kinds = kinds,
+                                     .ends = ends->names,
+                                     .host_of_end = host_of_end,
+                                     .classes = work->classes[index].names,
+                                     .edges = work->edges[index]};
+    level->fleet = (struct nw_fleet){.end_count = ends->count,
+                                     .class_count = work->classes[index].count,
+                                     .edges = level->edges,
+                                     .edge_count = work->edge_count[index]};
+    ends->names = work->classes[index].names = NULL;
+    ends->count = work->classes[index].count = 0;
+    work->edges[index] = NULL;
+}
+
+/* A suspect host explains its ranks. */
+static void excuse_ranks(struct nw_fleet_report *report)
+{
+    const struct nw_fleet_level *hosts = &report->levels[NW_FLEET_HOSTS];
+    struct nw_fleet_level *ranks = &report->levels[NW_FLEET_RANKS];
+
+    for (int i = 0; i < ranks->fleet.end_count && hosts->fleet.edge_count > 0; i++)
+        if (nw_fleet_is_suspect(&hosts->scores.ends[ranks->host_of_end[i]]))
+            ranks->scores.ends[i].state = NW_FLEET_GOOD;
+    for (size_t i = 0; i < ranks->scores.suspect_count; i++) {
+        struct nw_fleet_suspect *pair = &ranks->scores.suspects[i];
+        const int a = ranks->host_of_end[pair->a], b = ranks->host_of_end[pair->b];
+
+        for (size_t k = 0; k < hosts->scores.suspect_count && !pair->explained; k++) {
+            const struct nw_fleet_suspect *of_hosts = &hosts->scores.suspects[k];
+
+            pair->explained =
+                (of_hosts->a == a && of_hosts->b == b) || (of_hosts->a == b && of_hosts->b == a);
+        }
+        pair->explained |=
+            hosts->fleet.edge_count > 0 && (nw_fleet_is_suspect(&hosts->scores.ends[a]) ||
+                                            nw_fleet_is_suspect(&hosts->scores.ends[b]));
+    }
+}
+
+static nw_rc judge(struct nw_fleet_report *report)
+{
+    const struct nw_fleet_level *hosts = &report->levels[NW_FLEET_HOSTS];
+
+    for (int i = 0; i < NW_FLEET_LEVELS; i++)
+        NW_TRY(nw_fleet_score(&report->levels[i].fleet, &report->levels[i].scores));
+    excuse_ranks(report);
+    for (int i = 0; i < NW_FLEET_LEVELS; i++) {
+        const struct nw_fleet_level *level = &report->levels[i];
+        const struct nw_fleet_names names = {.kind = level->kind,
+                                             .kinds = level->kinds,
+                                             .ends = (const char *const *)level->ends,
+                                             .classes = (const char *const *)level->classes};
+
+        if (level->fleet.edge_count > 0)
+            NW_TRY(nw_fleet_findings(&level->fleet, &level->scores, &names, PAIR_FINDINGS_MAX,
+                                     &report->findings));
+    }
+    report->leave_out = calloc((size_t)hosts->fleet.end_count + 1, sizeof *report->leave_out);
+    if (report->leave_out == NULL)
+        return nw_fail(NW_ENOMEM, "no memory for %d hosts", hosts->fleet.end_count);
+    for (int i = 0; i < hosts->fleet.end_count; i++)
+        report->suspect_count += nw_fleet_is_suspect(&hosts->scores.ends[i]);
+    return nw_fleet_leave_out(&hosts->fleet, &hosts->scores, report->leave_out,
+                              &report->leave_out_count);
+}
+
+nw_rc nw_fleet_of_results(const struct nw_results *results, struct nw_fleet_report *report_out)
+{
+    struct nw_fleet_report report = {.retest_count = 0};
+    struct work work = {.results = results, .report = &report};
+    nw_rc rc = collect(&work);
+
+    if (rc == NW_OK)
+        rc = merge_ranks(&work);
+    if (rc == NW_OK)
+        drop_doubles(&work);
+    if (rc == NW_OK && work.edge_count[NW_FLEET_HOSTS] + work.edge_count[NW_FLEET_RANKS] == 0)
+        rc = nw_fail(NW_ENODEV, "no pair of hosts or ranks in the results; measure them: mpirun … "
+                                "nodeworth bench --cases pairs");
+    if (rc == NW_OK) {
+        hand_over(&work, NW_FLEET_HOSTS, &work.hosts, NULL, "host", "hosts");
+        hand_over(&work, NW_FLEET_RANKS, &work.ranks, work.host_of_rank, "rank", "ranks");
+        work.host_of_rank = NULL;
+        rc = judge(&report);
+    }
+    free_list(&work.hosts);
+    free_list(&work.ranks);
+    for (int i = 0; i < NW_FLEET_LEVELS; i++) {
+        free_list(&work.classes[i]);
+        free(work.edges[i]);
+    }
+    free(work.host_of_rank);
+    if (rc != NW_OK)
+        nw_fleet_report_free(&report);
+    else
+        *report_out = report;
+    return rc;
+}
+
+void nw_fleet_report_free(struct nw_fleet_report *report)
+{
+    for (int i = 0; i < NW_FLEET_LEVELS; i++) {
+        struct nw_fleet_level *level = &report->levels[i];
+
+        for (int k = 0; k < level->fleet.end_count; k++)
+            free(level->ends[k]);
+        for (int k = 0; k < level->fleet.class_count; k++)
+            free(level->classes[k]);
+        free(level->ends);
+        free(level->host_of_end);
+        free(level->classes);
+        free(level->edges);
+        nw_fleet_scores_free(&level->scores);
+    }
+    free(report->rank_count_of_host);
+    free(report->leave_out);
+    nw_findings_free(&report->findings);
+    *report = (struct nw_fleet_report){.retest_count = 0};
+}

@@ -1,0 +1,227 @@
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "results/fleet.h"
+#include "results/import.h"
+
+#define LOGS NW_SOURCE_DIR "/tests/logs/"
+
+static struct nw_fleet_report compare(const char *const *paths, size_t count)
+{
+    struct nw_results results = {0};
+    struct nw_fleet_report report;
+
+    for (size_t i = 0; i < count; i++)
+        cr_assert_eq(nw_import_file(paths[i], &results), NW_OK, "%s", nw_last_error()->text);
+    cr_assert_eq(nw_fleet_of_results(&results, &report), NW_OK, "%s", nw_last_error()->text);
+    nw_results_free(&results);
+    return report;
+}
+
+/* The failure list of the same measurements: "  - (node001, node003)". */
+static size_t read_failures(char pairs[64][64], int *tests_out)
+{
+    FILE *file = fopen(LOGS "pairwise-failures.txt", "r");
+    char line[256], a[32], b[32];
+    size_t count = 0;
+
+    cr_assert_not_null(file);
+    *tests_out = 0;
+    while (fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, " - (%31[^,], %31[^)])", a, b) == 2 && count < 64)
+            snprintf(pairs[count++], 64, "%s %s", a, b);
+        *tests_out += strstr(line, ".log: ") != NULL;
+    }
+    fclose(file);
+    return count;
+}
+
+Test(results_fleet, the_810_rows_of_a_flaky_cluster_give_the_pairs_of_its_failure_list)
+{
+    static const char *const paths[] = {LOGS "pairwise-summary.csv"};
+    struct nw_fleet_report report = compare(paths, 1);
+    const struct nw_fleet_level *hosts = &report.levels[NW_FLEET_HOSTS];
+    char pairs[64][64];
+    int failed_tests, tests = 0;
+    const size_t listed = read_failures(pairs, &failed_tests);
+    size_t found = 0;
+
+    cr_expect_eq(hosts->fleet.edge_count, 810);
+    cr_expect_eq(hosts->fleet.end_count, 17);
+    cr_expect_eq(hosts->fleet.class_count, 6);
+    cr_expect_eq(listed, 18);
+    cr_expect_eq(failed_tests, 34);
+    for (size_t i = 0; i < hosts->scores.suspect_count; i++) {
+        const struct nw_fleet_suspect *pair = &hosts->scores.suspects[i];
+        char name[64];
+        bool is_listed = false;
+
+        if (pair->failed_count == 0)
+            continue;
+        found++;
+        tests += (int)pair->failed_count;
+        snprintf(name, sizeof name, "%s %s", hosts->ends[pair->a], hosts->ends[pair->b]);
+        for (size_t k = 0; k < listed; k++)
+            is_listed |= strcmp(pairs[k], name) == 0;
+        cr_expect(is_listed, "%s is not in the list", name);
+    }
+    cr_expect_eq(found, listed, "%zu pairs without result", found);
+    cr_expect_eq(tests, failed_tests, "%d tests without result", tests);
+    nw_fleet_report_free(&report);
+}
+
+/* What the list does not say: one node has most of the bad pairs, the slow pairs of few GPUs are
+ * single paths, those of eight GPUs are one half of all. */
+Test(results_fleet, the_flaky_node_and_the_divided_class_of_the_810_rows_are_named)
+{
+    static const char *const paths[] = {LOGS "pairwise-summary.csv"};
+    struct nw_fleet_report report = compare(paths, 1);
+    const struct nw_fleet_level *hosts = &report.levels[NW_FLEET_HOSTS];
+    static const size_t slow[] = {8, 17, 67, 8, 27, 0}; /* as a histogram shows */
+
+    for (int i = 0; i < hosts->fleet.end_count; i++) {
+        const bool flaky = strcmp(hosts->ends[i], "node003") == 0;
+
+        cr_expect_eq(hosts->scores.ends[i].state, flaky ? NW_FLEET_FLAKY : NW_FLEET_GOOD,
+                     "%s is %s", hosts->ends[i], nw_fleet_state_name(hosts->scores.ends[i].state));
+    }
+    for (int i = 0; i < 6; i++) {
+        const struct nw_fleet_class *row = &hosts->scores.classes[i];
+
+        cr_expect_eq(row->slow_count, slow[i], "%s: %zu slow", hosts->classes[i], row->slow_count);
+        cr_expect_eq(row->divided, i == 2, "%s", hosts->classes[i]);
+        if (i == 2)
+            cr_expect(row->two_clusters && row->clusters.high_count == 64 &&
+                      row->clusters.low_count == 67);
+    }
+    cr_expect_eq(report.suspect_count, 1);
+    nw_fleet_report_free(&report);
+}
+
+Test(results_fleet, logs_of_two_nodes_are_compared_by_their_largest_size)
+{
+    /* Three nodes in pairs; the slow pair is the real log, the others have the rate of the healthy
+     * ones of that cluster. */
+    static const char *const nodes[][2] = {{"node001", "node002"},
+                                           {"node002", "node004"},
+                                           {"node001", "node005"},
+                                           {"node002", "node005"},
+                                           {"node004", "node005"}};
+    struct nw_results results = {0};
+    struct nw_fleet_report report;
+    size_t bad = 0;
+
+    cr_assert_eq(nw_import_file(LOGS "pair-G1-001-004-slow.log", &results), NW_OK);
+    for (size_t i = 0; i < 5; i++) {
+        char log[1024];
+        const int length = snprintf(
+            log, sizeof log,
+            "# nccl-tests version 2.17.6\n# Collective test starting: sendrecv_perf\n"
+            "# nThread 1 nGpus 1 minBytes 17179869184 maxBytes 17179869184 step: 2(factor) warmup "
+            "iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0\n#\n# Using devices\n"
+            "#  Rank  0 Group  0 Pid 1 on %s device  0 [0000:52:00] NVIDIA H100 80GB HBM3\n"
+            "#  Rank  1 Group  0 Pid 2 on %s device  0 [0000:9d:00] NVIDIA H100 80GB HBM3\n#\n"
+            "#       size         count      type   redop    root     time   algbw   busbw  "
+            "#wrong\n"
+            "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)\n"
+            " 17179869184    2147483648    double     sum      -1   1272584   13.50   13.50       "
+            "0\n# Out of bounds values : 0 OK\n",
+            nodes[i][0], nodes[i][1]);
+
+        cr_assert_eq(nw_import_data(log, (size_t)length, "made.log", &results), NW_OK, "%s",
+                     nw_last_error()->text);
+    }
+    cr_assert_eq(nw_fleet_of_results(&results, &report), NW_OK, "%s", nw_last_error()->text);
+    const struct nw_fleet_level *hosts = &report.levels[NW_FLEET_HOSTS];
+
+    for (size_t i = 0; i < hosts->scores.suspect_count; i++) {
+        const struct nw_fleet_suspect *pair = &hosts->scores.suspects[i];
+
+        bad++;
+        cr_expect_str_eq(hosts->ends[pair->a], "node001");
+        cr_expect_str_eq(hosts->ends[pair->b], "node004");
+        cr_expect_float_eq(pair->share, 0.97 / 13.5, 0.01);
+    }
+    cr_expect_eq(bad, 1);
+    nw_fleet_report_free(&report);
+    nw_results_free(&results);
+}
+
+static void add_pair(struct nw_run *run, const char *name, int a, int b, double rate)
+{
+    struct nw_record *record = nw_run_new_record(run);
+
+    cr_assert_not_null(record);
+    snprintf(record->case_name, sizeof record->case_name, "%s", name);
+    snprintf(record->collective, sizeof record->collective, "sendrecv");
+    snprintf(record->lane, sizeof record->lane, "host");
+    record->rank_count = record->host_count = 2;
+    record->bytes = 4 << 20;
+    record->peer_a = a;
+    record->peer_b = b;
+    snprintf(record->host_a, sizeof record->host_a, "node%d", a);
+    snprintf(record->host_b, sizeof record->host_b, "node%d", b);
+    record->busbw_bytes_per_s = record->algbw_bytes_per_s = rate;
+    record->time_ns = nw_stats_single((double)record->bytes / rate * 1e9);
+}
+
+Test(results_fleet, a_retest_clears_what_was_slow_only_in_company)
+{
+    struct nw_results results = {0};
+    struct nw_fleet_report report;
+    struct nw_run *run = nw_results_add_run(&results);
+
+    for (int a = 0; a < 5; a++)
+        for (int b = a + 1; b < 5; b++)
+            add_pair(run, "pairs", a, b, (a == 0 && b == 1) || (a == 2 && b == 3) ? 4e9 : 10e9);
+    add_pair(run, "retest", 0, 1, 9.9e9);
+    add_pair(run, "retest", 2, 3, 4.1e9);
+    cr_assert_eq(nw_fleet_of_results(&results, &report), NW_OK);
+    const struct nw_fleet_scores *scores = &report.levels[NW_FLEET_HOSTS].scores;
+
+    cr_expect_eq(report.retest_count, 2);
+    cr_assert_eq(scores->suspect_count, 1);
+    cr_expect(scores->suspects[0].a == 2 && scores->suspects[0].b == 3);
+    cr_expect_eq(report.levels[NW_FLEET_RANKS].fleet.edge_count, 0, "one rank a host: said twice");
+    nw_fleet_report_free(&report);
+    nw_results_free(&results);
+}
+
+Test(results_fleet, results_without_pairs_are_refused)
+{
+    struct nw_results results = {0};
+    struct nw_fleet_report report;
+
+    cr_assert_eq(nw_import_file(LOGS "oci-h100-2node-above-nic.log", &results), NW_OK);
+    nw_results_cut(&results, 0);
+    cr_expect_eq(nw_fleet_of_results(&results, &report), NW_ENODEV);
+    nw_results_free(&results);
+}
+
+Test(results_fleet, host_lists_as_slurm_writes_them_are_two_hosts_or_no_row)
+{
+    static const struct {
+        const char *nodes;
+        bool two;
+    } rows[] = {
+        {"node[001-002]", true},      {"\"node[001,003]\"", true}, {"\"a,b\"", true},
+        {"node[009-010]", true},      {"node[001-003]", false},    {"node001", false},
+        {"\"a,a\"", false},           {"node[1-", false},          {"node[2-1]", false},
+        {"node[001-002]x", false},    {"node[a-b]", false},        {"", false},
+        {"node[1-999999999]", false},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct nw_results results = {0};
+        char csv[256];
+        const int length = snprintf(csv, sizeof csv, "test,G,nodes,avg_bus_bw_GBs\nx_perf,1,%s,3\n",
+                                    rows[i].nodes);
+
+        cr_assert_eq(nw_import_data(csv, (size_t)length, "x.csv", &results), NW_OK);
+        cr_expect_eq(nw_results_record_count(&results), rows[i].two ? 1 : 0, "%s", rows[i].nodes);
+        nw_results_free(&results);
+    }
+}
