@@ -52,11 +52,12 @@ const struct nw_option nw_plan_rows[] = {
      .type = NW_OPTION_TEXT,
      FIELD(cases_text),
      .fallback = "coll",
-     .help = "coll: a collective over all ranks; pairs: every two ranks; scaling: one host, two, "
-             "four, … and all; on GPUs also h2d, d2h: copies from and to host memory; d2d: a GPU's "
-             "own memory; "
-             "p2p: between two GPUs; gemm: matrix products; overlap: a collective beside them; where "
-             "there is RDMA nic: each NIC against those of a peer host; or all (coll)"},
+     .help =
+         "coll: a collective over all ranks; pairs: every two ranks; scaling: one host, two, "
+         "four, … and all; on GPUs also h2d, d2h: copies from and to host memory; d2d: a GPU's "
+         "own memory; "
+         "p2p: between two GPUs; gemm: matrix products; overlap: a collective beside them; where "
+         "there is RDMA nic: each NIC against those of a peer host; or all (coll)"},
     {.name = "collectives",
      .argument = "LIST",
      .type = NW_OPTION_TEXT,
@@ -214,7 +215,8 @@ const struct nw_option nw_plan_rows[] = {
      .choices = nic_pair_names,
      FIELD(nic_pairs),
      .fallback = "all",
-     .help = "all: each NIC with each of the peer host; rail: with the one of the same place (all)"},
+     .help =
+         "all: each NIC with each of the peer host; rail: with the one of the same place (all)"},
     {.name = "rdma_cm",
      .type = NW_OPTION_FLAG,
      FIELD(nic_cm),
