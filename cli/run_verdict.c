@@ -21,6 +21,7 @@ struct verdict { /* owns everything but the strings */
     struct nw_steps steps;
     struct nw_decision decision;
     struct nw_lane_effects lane_effects;
+    struct nw_scaling_cost scaling_cost;
     struct nw_findings preflight;
     bool preflighted, audited, modelled, host_compute;
     char note[256], job_problem[1024];
@@ -83,6 +84,18 @@ static nw_rc judge_lanes(struct verdict *verdict)
     return NW_OK;
 }
 
+/* Of the fastest strategy on the most nodes that can be predicted. */
+static nw_rc judge_scaling(struct verdict *verdict)
+{
+    const struct nw_decision *decision = &verdict->decision;
+
+    for (size_t i = decision->count; i > 0; i--)
+        if (decision->choices[i - 1].predicted)
+            return nw_scaling_cost_of(&verdict->model, &verdict->results,
+                                      &decision->choices[i - 1].strong, &verdict->scaling_cost);
+    return NW_OK;
+}
+
 static nw_rc judge_job(const struct nw_run_question *question, struct verdict *verdict)
 {
     nw_rc rc;
@@ -98,6 +111,8 @@ static nw_rc judge_job(const struct nw_run_question *question, struct verdict *v
         rc = nw_decide(&verdict->model, &verdict->decision);
     if (rc == NW_OK)
         rc = judge_lanes(verdict);
+    if (rc == NW_OK)
+        rc = judge_scaling(verdict);
     if (rc != NW_OK && rc != NW_ENOMEM) {
         snprintf(verdict->job_problem, sizeof verdict->job_problem, "%s", nw_last_error()->text);
         return NW_OK;
@@ -189,6 +204,7 @@ static nw_rc show(const struct nw_run_question *question, const struct verdict *
         .steps = predicted ? &verdict->steps : NULL,
         .decision = predicted ? &verdict->decision : NULL,
         .lane_effects = predicted ? &verdict->lane_effects : NULL,
+        .scaling_cost = predicted ? &verdict->scaling_cost : NULL,
         .job_problem = verdict->job_problem[0] != '\0' ? verdict->job_problem : NULL,
         .note = verdict->note[0] != '\0' ? verdict->note : NULL,
         .host_compute = verdict->host_compute,

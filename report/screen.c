@@ -159,6 +159,31 @@ static void print_lane_effects(FILE *stream, const struct nw_lane_effects *effec
     }
 }
 
+/* "ddp on 4 nodes: all_reduce of 64 MiB over 4 nodes has 45 % of the bus bandwidth over one, which
+ * costs 0.52 s of each step of 1.92 s. What would win most: …" */
+static void print_scaling_cost(FILE *stream, const struct nw_scaling_cost *cost)
+{
+    char text[512], size[32], lost[32], step[32];
+
+    if (!cost->known)
+        return;
+    snprintf(text, sizeof text,
+             "%s on %d nodes: %s of %s over %d nodes has %.0f %% of the bus bandwidth over one, "
+             "which costs %s of each step of %s%s.%s",
+             cost->step.strategy->name, cost->step.node_count, cost->collective,
+             nw_format_bytes(size, cost->bytes), cost->node_count, 100 * cost->efficiency,
+             nw_format_ns(lost, cost->step.step_ns - cost->full_step_ns),
+             nw_format_ns(step, cost->step.step_ns),
+             (cost->step.how & NW_COST_SIMULATED) != 0 ? " (SIMULATED, no measurement)" : "",
+             cost->lever_count > 0 ? " Between nodes these would win most, each alone:" : "");
+    nw_print_wrapped(stream, "", "", text);
+    for (size_t i = 0; i < cost->lever_count; i++) {
+        snprintf(text, sizeof text, "%s: step %s (%.1f %%)", cost->levers[i].what,
+                 nw_format_ns(step, cost->levers[i].step_ns), 100 * cost->levers[i].change);
+        nw_print_wrapped(stream, "  - ", "    ", text);
+    }
+}
+
 static nw_rc print_job(FILE *stream, const struct nw_screen *screen)
 {
     char sentence[1024];
@@ -181,6 +206,7 @@ static nw_rc print_job(FILE *stream, const struct nw_screen *screen)
         nw_print_wrapped(stream, "", "", screen->note);
     NW_TRY(print_choices(stream, screen));
     print_lane_effects(stream, screen->lane_effects);
+    print_scaling_cost(stream, screen->scaling_cost);
     fputc('\n', stream);
     nw_print_wrapped(
         stream, "", "",

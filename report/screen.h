@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "model/model.h"
+#include "model/scaling_cost.h"
 #include "results/audit.h"
 #include "results/lanes.h"
 
@@ -22,6 +23,7 @@ struct nw_screen { /* borrows everything */
     const struct nw_steps *steps;
     const struct nw_decision *decision;
     const struct nw_lane_effects *lane_effects; /* of the model; NULL without one */
+    const struct nw_scaling_cost *scaling_cost; /* the same */
     const char *job_problem; /* why a job that was given has no prediction; NULL */
     const char *note;        /* what a reader must know of the job's figures; NULL */
     bool host_compute;       /* the ranks are CPU cores: the lines about GPUs are left out */

@@ -64,6 +64,8 @@ static nw_rc add_job(json_t *root, const struct nw_screen *screen)
     NW_TRY(nw_json_set_new(root, "prediction", item));
     NW_TRY(nw_lane_effects_to_json(screen->lane_effects, &item));
     NW_TRY(nw_json_set_new(root, "lane_effects", item));
+    NW_TRY(nw_scaling_cost_to_json(screen->scaling_cost, &item));
+    NW_TRY(nw_json_set_new(root, "scaling_cost", item));
     NW_TRY(nw_decision_to_json(screen->model, screen->decision, &item));
     return nw_json_set_new(root, "decision", item);
 }
