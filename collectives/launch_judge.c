@@ -206,7 +206,7 @@ static nw_rc judge_machines(const struct nw_launch_rank *all, const struct nw_co
     if (shared < 0)
         return NW_OK;
     return nw_findings_add(
-        findings, NW_FINDING_WARN, "hosts-share-machine", comm->host_names[shared],
+        findings, NW_FINDING_WARN, "machine-shared", comm->host_names[shared],
         "place them on different machines (Kubernetes: podAntiAffinity on "
         "kubernetes.io/hostname)",
         "%s and %s run on one kernel: they are containers of one machine, and no "

@@ -312,7 +312,7 @@ Test(collectives_launch, names_and_machines_that_do_not_match_are_told)
     struct sight sight = healthy();
 
     sight.ranks[2].boot[0] = sight.ranks[3].boot[0] = 'p';
-    expect_found(&sight, true, "hosts-share-machine", "node1 and node2 run on one kernel");
+    expect_found(&sight, true, "machine-shared", "node1 and node2 run on one kernel");
     sight = healthy();
     for (int rank = 0; rank < RANKS; rank++)
         sight.host_of_rank[rank] = 0;
