@@ -5,6 +5,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "collectives/lane.h"
 
 #define DASH "\xE2\x80\x93"
 /* Lanes beside each other: seven are within 100 columns, more go below. */
@@ -159,6 +160,37 @@ static void print_ratios(FILE *stream, const struct nw_lanes_group *group)
                     &group->sides[group->slowest]);
 }
 
+/* "NCCL's choice, all_reduce: 1.34 [1.3, 1.4] times the time of ring at 16 MiB; slower than what
+ * can be forced at 3 of 12 sizes, from 4 MiB to 64 MiB" */
+static void print_choice(FILE *stream, const struct nw_lanes_group *group)
+{
+    const struct nw_lane_choice *choice = &group->choice;
+    const struct nw_lane *lane = nw_lane_find(choice->worst_lane);
+    char text[400], first[64], value[32], low[32], high[32], size[32], from[32], to[32];
+
+    if (choice->size_count == 0)
+        return;
+    if (choice->worse_count == 0)
+        snprintf(text, sizeof text,
+                 "within %.0f %% of the fastest that was forced at each of %zu size%s",
+                 100 * NW_CHOICE_REL, choice->size_count, choice->size_count == 1 ? "" : "s");
+    else
+        snprintf(text, sizeof text,
+                 "%s [%s, %s] times the time of %s at %s; slower than what was forced at %zu of "
+                 "%zu size%s, from %s to %s: try %s=%s there",
+                 nw_format_sig(value, choice->worst_ratio.value, 3),
+                 nw_format_sig(low, choice->worst_ratio.low, 3),
+                 nw_format_sig(high, choice->worst_ratio.high, 3), choice->worst_lane,
+                 nw_format_bytes(size, choice->worst_bytes), choice->worse_count,
+                 choice->size_count, choice->size_count == 1 ? "" : "s",
+                 nw_format_bytes(from, choice->worse_from_bytes),
+                 nw_format_bytes(to, choice->worse_to_bytes),
+                 lane != NULL ? lane->settings[0].name : "NCCL_ALGO",
+                 lane != NULL ? lane->settings[0].value : choice->worst_lane);
+    snprintf(first, sizeof first, "NCCL's choice, %.23s: ", group->like->collective);
+    nw_print_wrapped(stream, first, "    ", text);
+}
+
 static void print_partial(FILE *stream, const struct nw_lanes *lanes)
 {
     for (size_t i = 0; i < lanes->count; i++)
@@ -202,6 +234,9 @@ nw_rc nw_report_lanes(FILE *stream, const struct nw_lanes *lanes)
     for (size_t i = 0; i < lanes->count; i++)
         if (is_shown(lanes, i))
             print_ratios(stream, &lanes->groups[i]);
+    for (size_t i = 0; i < lanes->count; i++)
+        if (is_shown(lanes, i))
+            print_choice(stream, &lanes->groups[i]);
     print_partial(stream, lanes);
     print_notes(stream, lanes);
     return NW_OK;

@@ -182,6 +182,59 @@ static void fill_ratios(struct nw_lanes_group *group)
                                                    group->sides[group->slowest].busbw_bytes_per_s);
 }
 
+static bool is_forced_algorithm(const char *lane)
+{
+    return strcmp(lane, "ring") == 0 || strcmp(lane, "tree") == 0 || strcmp(lane, "nvls") == 0;
+}
+
+/* The fastest of the forced algorithms at this size; NULL: none was measured. */
+static const struct nw_record *best_forced(const struct nw_run *run,
+                                           const struct nw_lanes_group *group, uint64_t bytes)
+{
+    const struct nw_record *best = NULL;
+
+    for (size_t i = 0; i < run->record_count; i++) {
+        const struct nw_record *record = &run->records[i];
+
+        if (record->bytes == bytes && is_forced_algorithm(record->lane) && is_compared(record) &&
+            is_of(group, record) && (best == NULL || record->time_ns.median < best->time_ns.median))
+            best = record;
+    }
+    return best;
+}
+
+static void add_to_choice(const struct nw_record *own, const struct nw_record *forced,
+                          struct nw_lane_choice *choice)
+{
+    const struct nw_value ratio = nw_value_ratio(time_of(own), time_of(forced));
+
+    choice->size_count++;
+    if (!(ratio.value > 1 + NW_CHOICE_REL) || !(ratio.low > 1))
+        return;
+    if (choice->worse_count == 0 || own->bytes < choice->worse_from_bytes)
+        choice->worse_from_bytes = own->bytes;
+    if (choice->worse_count == 0 || own->bytes > choice->worse_to_bytes)
+        choice->worse_to_bytes = own->bytes;
+    if (choice->worse_count == 0 || ratio.value > choice->worst_ratio.value) {
+        choice->worst_ratio = ratio;
+        choice->worst_bytes = own->bytes;
+        memcpy(choice->worst_lane, forced->lane, sizeof choice->worst_lane);
+    }
+    choice->worse_count++;
+}
+
+static void fill_choice(const struct nw_run *run, struct nw_lanes_group *group)
+{
+    for (size_t i = 0; i < run->record_count; i++) {
+        const struct nw_record *own = &run->records[i];
+        const struct nw_record *forced =
+            is_of_lane(group, "auto", own) ? best_forced(run, group, own->bytes) : NULL;
+
+        if (forced != NULL)
+            add_to_choice(own, forced, &group->choice);
+    }
+}
+
 static nw_rc fill_groups(const struct nw_run *run, struct nw_lanes *lanes)
 {
     size_t kept = 0;
@@ -197,6 +250,7 @@ static nw_rc fill_groups(const struct nw_run *run, struct nw_lanes *lanes)
         for (size_t s = 0; s < group->side_count; s++)
             NW_TRY(fill_side(run, group, &group->sides[s]));
         fill_ratios(group);
+        fill_choice(run, group);
     }
     return NW_OK;
 }
@@ -301,6 +355,22 @@ static nw_rc set_side(json_t *object, const struct nw_lane_side *side)
     return side->partial ? nw_json_set_bool(object, "partial", true) : NW_OK;
 }
 
+static nw_rc set_choice(json_t *object, const struct nw_lane_choice *choice)
+{
+    json_t *item = json_object();
+
+    NW_TRY(nw_json_set_new(object, "choice", item));
+    NW_TRY(nw_json_set_u64(item, "sizes", choice->size_count));
+    NW_TRY(nw_json_set_u64(item, "worse_sizes", choice->worse_count));
+    if (choice->worse_count == 0)
+        return NW_OK;
+    NW_TRY(nw_json_set_u64(item, "worse_from_bytes", choice->worse_from_bytes));
+    NW_TRY(nw_json_set_u64(item, "worse_to_bytes", choice->worse_to_bytes));
+    NW_TRY(nw_json_set_u64(item, "worst_bytes", choice->worst_bytes));
+    NW_TRY(nw_json_set_text(item, "worst_lane", choice->worst_lane));
+    return set_value(item, "worst_over_forced", "", choice->worst_ratio);
+}
+
 static nw_rc new_item(json_t *list, json_t **item_out)
 {
     json_t *item = json_object();
@@ -327,6 +397,8 @@ static nw_rc set_group(json_t *object, const struct nw_lanes_group *group)
     NW_TRY(nw_json_set_bool(object, "in_place", like->in_place));
     if (group->latency_bytes > 0)
         NW_TRY(nw_json_set_u64(object, "latency_bytes", group->latency_bytes));
+    if (group->choice.size_count > 0)
+        NW_TRY(set_choice(object, &group->choice));
     for (size_t i = 0; i < group->side_count; i++) {
         NW_TRY(new_item(sides, &side));
         NW_TRY(set_side(side, &group->sides[i]));

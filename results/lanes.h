@@ -27,11 +27,24 @@ struct nw_lane_side { /* one lane of a group */
     struct nw_value ratio; /* of the bus bandwidth, over the slowest lane's */
 };
 
+/* The library's own choice (lane auto) against the algorithms that were forced (ring, tree, nvls),
+ * size by size. */
+struct nw_lane_choice {
+    size_t size_count;  /* that both were measured at; 0: nothing to compare */
+    size_t worse_count; /* at which a forced one took NW_CHOICE_REL less, beyond the intervals */
+    uint64_t worse_from_bytes, worse_to_bytes;
+    uint64_t worst_bytes;
+    char worst_lane[16];
+    struct nw_value worst_ratio; /* time of the choice over the forced one's */
+};
+#define NW_CHOICE_REL 0.05
+
 struct nw_lanes_group {           /* records that differ in lane, bytes and times only */
     const struct nw_record *like; /* its first record */
     uint64_t latency_bytes;       /* smallest size that all lanes have; 0: none */
     struct nw_lane_side sides[NW_LANES_MAX];
     size_t side_count;
+    struct nw_lane_choice choice;
     int slowest, fastest; /* by bus bandwidth; -1: fewer than two can be compared */
 };
 

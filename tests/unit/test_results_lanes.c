@@ -152,3 +152,53 @@ Test(results_lanes, the_table_names_what_is_simulated_missing_and_broken_within_
     nw_results_free(&results);
     free(text);
 }
+
+Test(results_lanes, the_librarys_choice_is_held_against_what_was_forced_size_by_size)
+{
+    static const struct curve worse[] = {
+        {"coll", "auto", "", 5, 400, 1024, 1 << 30, false},
+        {"coll", "ring", "", 20, 600, 1024, 1 << 30, false},  /* better from 16 MiB on */
+        {"coll", "tree", "", 1, 200, 1024, 1 << 28, false},   /* better up to 256 KiB */
+        {"coll", "pcie", "", 0.1, 900, 1024, 1 << 30, false}, /* no algorithm */
+    };
+    static const struct curve best[] = {
+        {"coll", "auto", "", 5, 400, 1024, 1 << 30, false},
+        {"coll", "ring", "", 5, 410, 1024, 1 << 30, false}, /* within 5 % */
+    };
+    struct nw_results results = {0};
+    struct nw_lanes lanes;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream;
+
+    for (size_t i = 0; i < 4; i++)
+        add(i == 0 ? nw_results_add_run(&results) : &results.runs[0], &worse[i]);
+    cr_assert_eq(nw_lanes_compare(&results.runs[0], &lanes), NW_OK);
+    const struct nw_lane_choice *choice = &lanes.groups[0].choice;
+
+    cr_expect_eq(choice->size_count, 11);
+    cr_expect_eq(choice->worse_count, 5 + 4);
+    cr_expect_eq(choice->worse_from_bytes, 1024);
+    cr_expect_eq(choice->worse_to_bytes, 1 << 30);
+    cr_expect_eq(choice->worst_bytes, 1024);
+    cr_expect_str_eq(choice->worst_lane, "tree");
+    cr_expect_float_eq(choice->worst_ratio.value, 4.966, 0.01, "%g", choice->worst_ratio.value);
+    stream = open_memstream(&text, &size);
+    cr_assert_eq(nw_report_lanes(stream, &lanes), NW_OK);
+    fclose(stream);
+    cr_expect_not_null(strstr(text, "NCCL's choice, all_reduce: 4.97 [4.87, 5.07] times the time "
+                                    "of tree at 1 KiB; slower than"),
+                       "%s", text);
+    cr_expect_not_null(strstr(text, "NCCL_ALGO=Tree"), "%s", text);
+    free(text);
+    nw_lanes_free(&lanes);
+    nw_results_free(&results);
+
+    for (size_t i = 0; i < 2; i++)
+        add(i == 0 ? nw_results_add_run(&results) : &results.runs[0], &best[i]);
+    cr_assert_eq(nw_lanes_compare(&results.runs[0], &lanes), NW_OK);
+    cr_expect_eq(lanes.groups[0].choice.size_count, 11);
+    cr_expect_eq(lanes.groups[0].choice.worse_count, 0);
+    nw_lanes_free(&lanes);
+    nw_results_free(&results);
+}
