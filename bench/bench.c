@@ -18,6 +18,7 @@ const struct nw_case nw_cases[] = {
      .title = "one host, two, four, … and all",
      .run = nw_case_scaling,
      .of_plan = true},
+    {"tcp", "TCP sockets between hosts, one way", nw_case_tcp, .of_device = true},
     {"h2d", "from host memory to a GPU", nw_case_h2d, .of_device = true, .needs_gpu = true},
     {"d2h", "from a GPU to host memory", nw_case_d2h, .of_device = true, .needs_gpu = true},
     {"d2d", "a GPU's own memory", nw_case_d2d, .of_device = true, .needs_gpu = true},

@@ -38,7 +38,8 @@ struct nw_case {
     const char *name, *title;
     nw_rc (*run)(struct nw_bench *bench);
     bool of_plan;   /* of the collectives that the plan names, and no others */
-    bool of_device; /* what GPUs and NICs do without a communicator: the same in all lanes */
+    bool of_device; /* what GPUs, NICs and sockets do without a communicator: the same in all lanes
+                     */
     bool needs_gpu; /* left out where the run measures host memory */
     bool no_graphs; /* its calls are not captured (nw_comm.graphs) */
 };
@@ -48,6 +49,7 @@ extern const size_t nw_case_count;
 nw_rc nw_case_coll(struct nw_bench *bench);
 nw_rc nw_case_pairs(struct nw_bench *bench);
 nw_rc nw_case_scaling(struct nw_bench *bench);
+nw_rc nw_case_tcp(struct nw_bench *bench);
 nw_rc nw_case_h2d(struct nw_bench *bench);
 nw_rc nw_case_d2h(struct nw_bench *bench);
 nw_rc nw_case_d2d(struct nw_bench *bench);

@@ -49,7 +49,8 @@ struct nw_plan {
     bool shuffle, cold;
     uint64_t piece_bytes; /* 0: whole */
     uint64_t pair_bytes;
-    double burn_ns; /* load of one matrix product */
+    int tcp_streams; /* most connections between two hosts */
+    double burn_ns;  /* load of one matrix product */
     uint64_t overlap_bytes;
     const char *nic_devices; /* --ib-dev; NULL: all */
     int nic_port, nic_gid;   /* 0: all; -1: by rule */

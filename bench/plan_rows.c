@@ -54,7 +54,8 @@ const struct nw_option nw_plan_rows[] = {
      .fallback = "coll",
      .help =
          "coll: a collective over all ranks; pairs: every two ranks; scaling: one host, two, "
-         "four, … and all; on GPUs also h2d, d2h: copies from and to host memory; d2d: a GPU's "
+         "four, … and all; tcp: sockets between hosts; on GPUs also h2d, d2h: copies from and to "
+         "host memory; d2d: a GPU's "
          "own memory; "
          "p2p: between two GPUs; gemm: matrix products; overlap: a collective beside them; where "
          "there is RDMA nic: each NIC against those of a peer host; or all (coll)"},
@@ -111,6 +112,14 @@ const struct nw_option nw_plan_rows[] = {
      .fallback = "4M",
      .unit = "bytes",
      .help = "size at which a pair's bandwidth is measured (4M)"},
+    {.name = "streams",
+     .argument = "N",
+     .type = NW_OPTION_INT,
+     .min = 1,
+     .max = 64,
+     FIELD(tcp_streams),
+     .fallback = "4",
+     .help = "most TCP connections side by side in the case tcp: 1, 2, 4 … up to N (4)"},
     {.name = "burn",
      .argument = "TIME",
      .type = NW_OPTION_DURATION,

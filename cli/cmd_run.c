@@ -53,8 +53,9 @@ static const struct habit {
      .help = "each size is N times the one before (4)"},
     {.name = "cases",
      .fallback = "all",
-     .help = "coll, scaling, pairs; of GPUs also h2d, d2h, d2d, p2p, gemm, overlap (all that the "
-             "machine has)"},
+     .help =
+         "coll, scaling, pairs, tcp; of GPUs also h2d, d2h, d2d, p2p, gemm, overlap (all that the "
+         "machine has)"},
     {.name = "burn",
      .fallback = "1s",
      .help = "how long each matrix product of the case gemm loads the GPUs (1s)"},

@@ -321,6 +321,32 @@ static void scaling_footer(struct nw_bench_text *text)
     fprintf(text->stream, "\n#\n");
 }
 
+/* ---- case tcp ---------------------------------------------------------------------------------
+ */
+
+static void tcp_header(const struct nw_bench_text *text)
+{
+    fprintf(text->stream, "#\n# tcp: sockets between hosts, one way%s\n#\n",
+            nw_bench_simulated(text));
+    fprintf(text->stream, "#   %-20s %-20s  %7s  %10s  %9s  %6s  %8s %8s %6s\n", "from", "to",
+            "streams", "size (B)", "time (us)", "+/-(%)", "GB/s", "Gb/s", "#wrong");
+}
+
+static void tcp_record(struct nw_bench_text *text, const struct nw_record *record)
+{
+    const bool rate = strcmp(record->collective, "latency") != 0;
+    const double bytes_per_s = rate ? record->algbw_bytes_per_s : NAN;
+    char time[32], interval[32], bytes[32], bits[32], wrong[32];
+
+    fprintf(text->stream, "tcp %-20s %-20s  %7d  %10" PRIu64 "  %9s  %6s  %8s %8s %6s\n",
+            record->host_a, record->host_b, record->stream_count, record->bytes,
+            nw_bench_cell(time, record->time_ns.median / 1e3, 9),
+            nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
+            rate ? nw_bench_cell(bytes, bytes_per_s / 1e9, 8) : "-",
+            rate ? nw_bench_cell(bits, bytes_per_s * 8 / 1e9, 8) : "-",
+            nw_bench_wrong_cell(wrong, record));
+}
+
 /* ---- the layouts ------------------------------------------------------------------------------
  */
 
@@ -331,5 +357,11 @@ const struct nw_bench_layout nw_bench_coll_layouts[] = {
      .header = scaling_header,
      .record = scaling_record,
      .footer = scaling_footer},
+    {.case_name = "tcp",
+     .header = tcp_header,
+     .record = tcp_record,
+     .footer = pairs_footer,
+     .rows_at_once = true,
+     .whole_case = true},
     {.case_name = NULL},
 };

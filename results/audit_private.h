@@ -16,6 +16,7 @@
  *   audit_wire.c     evidence about rates: which records speak, and which decide
  *   audit_reading.c  a collective's time read as wire rates, and its verdict
  *   audit_rate.c     what rates have in common, the network
+ *   audit_tcp.c      whether TCP runs where RDMA is quoted
  *   audit_device.c   claims from the cases on single GPUs and pairs of them
  *   audit_gpu.c      names of GPUs
  *   audit_json.c     JSON
@@ -216,6 +217,24 @@ void nw_wire_judge(const struct nw_wire_target *target, double inside,
  * none. Runs of one set that contradict each other become findings. */
 const struct nw_wire_evidence *nw_wire_decide(const struct nw_wire_evidence *list, size_t count,
                                               struct nw_findings *findings);
+
+/* --- RDMA is quoted: is it TCP that runs? (audit_tcp.c) --- */
+typedef enum {
+    NW_TCP_SILENT, /* TCP was not measured, or is as fast as what was sold */
+    NW_TCP_RUNS,
+    NW_TCP_IS_SLOWER, /* so it is not what runs */
+    NW_TCP_IS_FASTER, /* so it is not the wire that limits */
+} nw_tcp_says;
+struct nw_tcp_control {
+    nw_tcp_says says;
+    double bytes_per_s; /* of TCP, as the evidence is read; NAN: unknown */
+    char who[200];
+    char text[600]; /* with both numbers; "": silent */
+    bool simulated;
+};
+/* `quoted`: bytes/s of the part of a node that took part. */
+void nw_tcp_control_of(const struct nw_audit_state *state, const struct nw_wire_evidence *evidence,
+                       double quoted, struct nw_tcp_control *control_out);
 
 /* --- what rates have in common (audit_rate.c) --- */
 struct nw_rate_cause { /* likely, by the share of what a healthy machine reaches */

@@ -8,13 +8,15 @@
 
 /* --- likely causes, by the share of the need that was reached --- */
 
+#define RDMA_REMEDY                                                                                \
+    "NCCL_DEBUG=INFO shows NET/IB or NET/Socket; check NCCL_IB_DISABLE, NCCL_IB_HCA, "             \
+    "NCCL_IB_GID_INDEX"
+
 /* Shares: 33 of 93 GB/s without GPUDirect RDMA (NVIDIA/nccl#1412), 9.8 of 24 with ACS redirecting
  * (NVIDIA/nccl-tests#112), 16 of 24 with the NIC on the other socket (NVIDIA/nccl#412), 1.4 of 100
  * and more over IP sockets (Azure/aks-rdma-infiniband). */
 static const struct nw_rate_cause rdma_causes[] = {
-    {0, 0.12, "TCP sockets are used instead of RDMA",
-     "NCCL_DEBUG=INFO shows NET/IB or NET/Socket; check NCCL_IB_DISABLE, NCCL_IB_HCA, "
-     "NCCL_IB_GID_INDEX"},
+    {0, 0.12, "TCP sockets are used instead of RDMA", RDMA_REMEDY},
     {0.12, 0.6, "GPUDirect RDMA is off on a node: data goes through host memory",
      "lsmod | grep nvidia_peermem, or dma-buf; NCCL_DEBUG=INFO shows GDRDMA where it is on"},
     {0.12, 0.6, "PCIe ACS or an IOMMU redirects traffic between GPU and NIC through the CPU",
@@ -177,6 +179,40 @@ static void say_unmeasured(const struct nw_audit_state *state, struct nw_audit_r
         nw_audit_reason(row, "no collective across nodes is among the results; run on all of them");
 }
 
+/* Of a network that is sold with RDMA: TCP's own rate says what the first cause of the table only
+ * supposes. */
+static nw_rc add_rdma_causes(const struct nw_audit_state *state,
+                             const struct nw_wire_evidence *evidence, struct nw_audit_row *row)
+{
+    const size_t count = sizeof rdma_causes / sizeof rdma_causes[0];
+    struct nw_tcp_control control;
+
+    nw_tcp_control_of(state, evidence, row->quoted * row->part, &control);
+    if (control.says != NW_TCP_SILENT)
+        row->simulated = row->simulated || control.simulated;
+    if (control.says == NW_TCP_RUNS && row->verdict != NW_AUDIT_SHORT)
+        return nw_findings_add(state->findings, NW_FINDING_WARN, "tcp-runs", row->source,
+                               RDMA_REMEDY, "%s", control.text);
+    if (row->verdict != NW_AUDIT_SHORT)
+        return NW_OK;
+    if (control.says == NW_TCP_IS_SLOWER)
+        nw_audit_reason(row, "%s", control.text);
+    else if (control.says != NW_TCP_SILENT)
+        NW_TRY(nw_findings_add(&row->causes, NW_FINDING_FAIL,
+                               control.says == NW_TCP_RUNS ? "tcp-runs" : row->key, row->source,
+                               control.says == NW_TCP_IS_FASTER
+                                   ? "look at the processors, the PCIe paths and the interfaces "
+                                     "that NCCL takes: NCCL_DEBUG=INFO"
+                                   : RDMA_REMEDY,
+                               "%s", control.text));
+    const size_t skip = control.says != NW_TCP_SILENT;
+    struct nw_wire_evidence judged = *evidence;
+
+    if (control.says == NW_TCP_IS_SLOWER) /* then it is one of the others, however slow */
+        judged.score = fmax(judged.score, rdma_causes[0].below);
+    return nw_rate_add_causes(row, rdma_causes + skip, count - skip, &judged);
+}
+
 nw_rc nw_judge_network(const struct nw_audit_state *state, struct nw_audit_row *row)
 {
     const double detected = nics_by_topology(state);
@@ -195,9 +231,8 @@ nw_rc nw_judge_network(const struct nw_audit_state *state, struct nw_audit_row *
         nw_rate_fill(row, evidence);
     else
         say_unmeasured(state, row);
-    if (row->verdict == NW_AUDIT_SHORT && target.rdma)
-        rc = nw_rate_add_causes(row, rdma_causes, sizeof rdma_causes / sizeof rdma_causes[0],
-                                evidence);
+    if (evidence != NULL && target.rdma)
+        rc = add_rdma_causes(state, evidence, row);
     else if (row->verdict == NW_AUDIT_SHORT)
         rc =
             nw_rate_add_causes(row, tcp_causes, sizeof tcp_causes / sizeof tcp_causes[0], evidence);
