@@ -27,6 +27,10 @@ const struct nw_case nw_cases[] = {
     {"overlap", "collectives beside matrix products", nw_case_overlap, .needs_gpu = true,
      .no_graphs = true},
     {"nic", "RDMA: each NIC with those of a peer host", nw_case_nic, .of_device = true},
+    {"loopback", "RDMA: each NIC with itself", nw_case_loopback, .of_device = true},
+    {"rail", "RDMA: all NICs of a host at once", nw_case_rail, .of_device = true},
+    {"bisect", "RDMA: half of the hosts to the other half", nw_case_bisect, .of_device = true},
+    {"incast", "RDMA: all hosts to one", nw_case_incast, .of_device = true},
 };
 const size_t nw_case_count = sizeof nw_cases / sizeof *nw_cases;
 

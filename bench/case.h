@@ -27,6 +27,7 @@ struct nw_bench {
     nw_rc rc;                        /* rank 0: a callback failed; `text` says how */
     char text[1024];
     bool failed;         /* something was given up, which did not end the run: nic */
+    bool told_no_rdma;   /* once a run */
     bool wrong;          /* some data was wrong (complete on rank 0 only) */
     size_t record_count; /* handed out, kept ones included (rank 0) */
     uint64_t done, total;
@@ -57,6 +58,10 @@ nw_rc nw_case_p2p(struct nw_bench *bench);
 nw_rc nw_case_gemm(struct nw_bench *bench);
 nw_rc nw_case_overlap(struct nw_bench *bench);
 nw_rc nw_case_nic(struct nw_bench *bench);
+nw_rc nw_case_loopback(struct nw_bench *bench);
+nw_rc nw_case_rail(struct nw_bench *bench);
+nw_rc nw_case_bisect(struct nw_bench *bench);
+nw_rc nw_case_incast(struct nw_bench *bench);
 
 /* Units that follow each other over the same buffers: sized dry, allocated, measured. Freed before
  * the next series, since a library's own buffers come on top of ours. */

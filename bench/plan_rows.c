@@ -54,11 +54,13 @@ const struct nw_option nw_plan_rows[] = {
      .fallback = "coll",
      .help =
          "coll: a collective over all ranks; pairs: every two ranks; scaling: one host, two, "
-         "four, … and all; tcp: sockets between hosts; on GPUs also h2d, d2h: copies from and to "
-         "host memory; d2d: a GPU's "
-         "own memory; "
-         "p2p: between two GPUs; gemm: matrix products; overlap: a collective beside them; where "
-         "there is RDMA nic: each NIC against those of a peer host; or all (coll)"},
+         "four, … and all; on GPUs also h2d, d2h: copies from and to host memory; d2d: a GPU's "
+         "own memory; p2p: between two GPUs; gemm: matrix products; overlap: a collective beside "
+         "them; where there is RDMA nic: each NIC against those of a peer host; loopback: each "
+         "with "
+         "itself; rail: all of a host at once; bisect: half of the hosts to the other half; "
+         "incast: "
+         "all to one; or all (coll)"},
     {.name = "collectives",
      .argument = "LIST",
      .type = NW_OPTION_TEXT,
@@ -158,7 +160,7 @@ const struct nw_option nw_plan_rows[] = {
      .help = "rotate through memory so that small sizes do not come from the cache (IMB and OSU do "
              "not; nccl-tests does)"},
 
-    {.help = "RDMA (case nic), named as perftest names them:"},
+    {.help = "RDMA (cases nic, loopback, rail, bisect, incast), named as perftest names them:"},
     {.name = "ib-dev",
      .argument = "LIST",
      .type = NW_OPTION_TEXT,

@@ -1,26 +1,47 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "report/bench_text_parts.h"
 
-/* ---- case nic ----------------------------------------------------------------------------------
- * From the first NIC to the second. */
+/* ---- cases nic, loopback, rail, bisect, incast
+ * --------------------------------------------------- From the first NIC to the second. */
+
+static const struct {
+    const char *case_name, *title;
+} titles[] = {
+    {"nic", "one NIC of each of two hosts at a time, all pairs of hosts at once"},
+    {"loopback", "each NIC with itself: the card and its PCIe link, no cable"},
+    {"rail", "the NICs of the same place of two hosts, one by one and all at once"},
+    {"bisect", "half of the hosts to the other half, all at once"},
+    {"incast", "all other hosts to one NIC"},
+};
+
+static const char *title_of(const struct nw_record *record)
+{
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        if (strcmp(titles[i].case_name, record->case_name) == 0)
+            return titles[i].title;
+    return "";
+}
 
 static void nic_header(const struct nw_bench_text *text)
 {
-    fprintf(
-        text->stream,
-        "#\n# nic: RDMA (verbs), data from the first NIC to the second; a latency is half a round "
-        "trip, of reads a whole one; GB/s of one way, %% of the ports' rate less headers%s\n#\n"
-        "#   %-13s %-4s  %-34s %-34s  %9s %4s %5s  %9s  %6s  %8s  %5s  %8s  %6s\n",
-        nw_bench_simulated(text), "what", "of", "from", "to", "size (B)", "QPs", "depth",
-        "time (us)", "+/-(%)", "GB/s", "%", "Mmsg/s", "#wrong");
+    fprintf(text->stream,
+            "#\n# %s: RDMA (verbs), %s%s\n# data go from the first NIC to the second; a latency is "
+            "half a round trip, of reads a whole one; GB/s of one way; %% of the ports' rate less "
+            "headers\n#\n",
+            text->series.case_name, title_of(&text->series), nw_bench_simulated(text));
+    fprintf(text->stream,
+            "#%-7s %-13s %-4s  %-34s %-34s  %9s %4s %5s  %9s  %6s  %8s  %5s  %8s  %6s\n", "",
+            "what", "of", "from", "to", "size (B)", "QPs", "depth", "time (us)", "+/-(%)", "GB/s",
+            "%", "Mmsg/s", "#wrong");
 }
 
 static const char *place(char text[160], const char *host, const char *nic)
 {
-    snprintf(text, 160, "%.20s %.72s", host, nic);
+    snprintf(text, 160, "%.20s%s%.72s", host, host[0] != '\0' ? " " : "", nic);
     return text;
 }
 
@@ -29,9 +50,10 @@ static void nic_record(struct nw_bench_text *text, const struct nw_record *recor
     char from[160], to[160], time[32], interval[32], rate[32], share[32], messages[32], wrong[32];
 
     fprintf(text->stream,
-            "nic %-13s %-4s  %-34s %-34s  %9" PRIu64 " %4d %5d  %9s  %6s  %8s  %5s  %8s  %6s\n",
-            record->collective, record->memory, place(from, record->host_a, record->nic_a),
-            place(to, record->host_b, record->nic_b), record->bytes, record->qps, record->depth,
+            "%-8s %-13s %-4s  %-34s %-34s  %9" PRIu64 " %4d %5d  %9s  %6s  %8s  %5s  %8s  %6s\n",
+            record->case_name, record->collective, record->memory,
+            place(from, record->host_a, record->nic_a), place(to, record->host_b, record->nic_b),
+            record->bytes, record->qps, record->depth,
             nw_bench_cell(time, record->time_ns.median / 1e3, 9),
             nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
             nw_bench_cell(rate, record->algbw_bytes_per_s / 1e9, 8),
@@ -45,12 +67,13 @@ static void footer(struct nw_bench_text *text)
     fprintf(text->stream, "#\n");
 }
 
+#define LAYOUT(name)                                                                               \
+    {                                                                                              \
+        .case_name = (name), .header = nic_header, .record = nic_record, .footer = footer,         \
+        .rows_at_once = true, .whole_case = true                                                   \
+    }
+
 const struct nw_bench_layout nw_bench_nic_layouts[] = {
-    {.case_name = "nic",
-     .header = nic_header,
-     .record = nic_record,
-     .footer = footer,
-     .rows_at_once = true,
-     .whole_case = true},
-    {.case_name = NULL},
+    LAYOUT("nic"),    LAYOUT("loopback"), LAYOUT("rail"),
+    LAYOUT("bisect"), LAYOUT("incast"),   {.case_name = NULL},
 };
