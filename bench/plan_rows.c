@@ -54,13 +54,11 @@ const struct nw_option nw_plan_rows[] = {
      .fallback = "coll",
      .help =
          "coll: a collective over all ranks; pairs: every two ranks; scaling: one host, two, "
-         "four, … and all; on GPUs also h2d, d2h: copies from and to host memory; d2d: a GPU's "
-         "own memory; p2p: between two GPUs; gemm: matrix products; overlap: a collective beside "
-         "them; where there is RDMA nic: each NIC against those of a peer host; loopback: each "
-         "with "
-         "itself; rail: all of a host at once; bisect: half of the hosts to the other half; "
-         "incast: "
-         "all to one; or all (coll)"},
+         "four, … and all; tcp: sockets between hosts; on GPUs also h2d, d2h: copies from and to "
+         "host memory; d2d: a GPU's own memory; p2p: between two GPUs; gemm: matrix products; "
+         "overlap: a collective beside them; where there is RDMA nic: each NIC against those of a "
+         "peer host; loopback: each with itself; rail: all of a host at once; bisect: half of the "
+         "hosts to the other half; incast: all to one; or all (coll)"},
     {.name = "collectives",
      .argument = "LIST",
      .type = NW_OPTION_TEXT,
