@@ -81,7 +81,7 @@ def figures_check(out, exact):
         found, wanted = ours(out, mine).get(key, math.nan), perftest(out, theirs) * factor
         if exact:
             close(f"{mine} against {theirs}", found, wanted, 0.02, unit)
-    for name, key, wanted in (("both-ways", "bytes", 32768), ("queues", "qps", 4), ("odd", "bytes", 4097), ("small", "bytes", 1), ("loop", "op", "send")):
+    for name, key, wanted in (("both-ways", "bytes", 32768), ("queues", "qps", 4), ("odd", "bytes", 4097), ("small", "bytes", 1), ("by-cm", "op", "write"), ("loop", "op", "send")):
         if (found := ours(out, name).get(key)) != wanted:
             fail(f"{name}: {key} is {found}, not {wanted}")
     listed = re.findall(r"(?m)^port (\S+) state=active link=ethernet .*mtu=4096 .*software=1", text(out / "list"))
