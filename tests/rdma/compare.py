@@ -138,9 +138,9 @@ def hosts_check(out, exact):
     across = [row for row in rows if row["case"] == "nic" and row["collective"] == "write" and row["nic_a"] != row["nic_b"]]
     if len(across) < 2:
         fail(f"bench: {len(across)} writes between rxe0 and rxe1")
-    for row in across if exact else ():
+    for row in across if exact else ():  # 3 %: its samples are of a few messages, perftest's of 500, and each has a first one
         wanted = perftest(out.parent / "figures", "ib_write_bw") / 1e6
-        close(f"nic write {row['nic_a']} to {row['nic_b']} against ib_write_bw", row["algbw_bytes_per_s"] / 1e6, wanted, 0.02, "MB/s")
+        close(f"nic write {row['nic_a']} to {row['nic_b']} against ib_write_bw", row["algbw_bytes_per_s"] / 1e6, wanted, 0.03, "MB/s")
 
 
 # What each fault must say, on which side, with which exit status, and within how many seconds of the guest's time after it.
