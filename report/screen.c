@@ -165,7 +165,7 @@ static void print_scaling_cost(FILE *stream, const struct nw_scaling_cost *cost)
 {
     char text[512], size[32], lost[32], step[32];
 
-    if (!cost->known)
+    if (!cost->known || !(cost->full_step_ns < cost->step.step_ns))
         return;
     snprintf(text, sizeof text,
              "%s on %d nodes: %s of %s over %d nodes has %.0f %% of the bus bandwidth over one, "
