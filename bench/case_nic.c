@@ -294,7 +294,8 @@ static void tell_stream(const struct nic_case *nic, const struct nw_nic_verdict 
                          "RDMA writes at %s GB/s, where the ports' rate leaves room for %s GB/s",
                          nw_format_gb_per_s(rate, stream->bytes_per_s),
                          nw_format_gb_per_s(ceiling, stream->ceiling_bytes_per_s));
-    if (verdict->other_way[i] < NW_NIC_LIKE && !stream->gpu)
+    if (verdict->other_way[i] < NW_NIC_LIKE && !stream->gpu &&
+        !nic->nics.items[stream->from].software && !nic->nics.items[stream->to].software)
         nw_bench_finding(nic->bench, NW_FINDING_WARN, "nic-asymmetric", where,
                          "look at error counters of both ports (nodeworth check) and the cable",
                          "RDMA writes reach %.0f %% of what they do the other way",

@@ -361,8 +361,9 @@ static void tell_rails(const struct busy *busy, const double *alone, const doubl
             continue;
         for (size_t k = i; k < i + pairs_in(busy, group); k++)
             sum += alone[k];
-        if (!(together[group] < TOGETHER_SHARE * sum))
-            continue;
+        if (busy->nics.items[pair->a].software || busy->nics.items[pair->b].software ||
+            !(together[group] < TOGETHER_SHARE * sum))
+            continue; /* NICs that are software share the CPU */
         snprintf(where, sizeof where, "%s to %s", comm->host_names[busy->nics.items[pair->a].host],
                  comm->host_names[busy->nics.items[pair->b].host]);
         nw_bench_finding(busy->bench, NW_FINDING_WARN, "rail-sum", where,
@@ -419,7 +420,9 @@ static void tell_bisect(const struct busy *busy, double alone, const double *rat
     if (!isfinite(sum) || !isfinite(alone))
         return; /* a pair has failed, and that was said */
     nw_bench_finding(busy->bench,
-                     sum < TOGETHER_SHARE * alone * groups ? NW_FINDING_WARN : NW_FINDING_INFO,
+                     sum < TOGETHER_SHARE * alone * groups && !busy->nics.items[0].software
+                         ? NW_FINDING_WARN
+                         : NW_FINDING_INFO,
                      "bisect-sum", "",
                      "ask for the fabric's oversubscription; look at the slowest pair of hosts",
                      "half of the hosts to the other half at once: %s GB/s, %.0f %% of %d times "

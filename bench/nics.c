@@ -1,7 +1,6 @@
 #include "bench/nics.h"
 
 #include <math.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +44,43 @@ static bool is_wished(const struct nw_plan *plan, const struct nw_verbs_port *po
            (plan->nic_port == 0 || plan->nic_port == port->number);
 }
 
-static void fill_card(const struct nw_plan *plan, const struct nw_verbs *verbs, struct card *card)
+static int folders_behind(const char *path, size_t from)
+{
+    int count = 0;
+
+    for (const char *at = path + from; *at != '\0'; at++)
+        count += *at == '/';
+    return count;
+}
+
+/* PCI bridges between the two that they do not share, by the folders of /sys; 0 without a GPU. Of
+ * different roots: more than any. */
+static int distance_of(const struct nw_dev *gpu, const struct nw_verbs_port *port)
+{
+    static const char root[] = "/sys/devices/pci0000:00";
+    char path[64], *of_gpu, *of_port;
+    int distance = 0;
+    size_t same = 0;
+
+    if (gpu == NULL || gpu->pci[0] == '\0' || port->pci[0] == '\0')
+        return 0;
+    snprintf(path, sizeof path, "/sys/bus/pci/devices/%s", gpu->pci);
+    of_gpu = realpath(path, NULL);
+    snprintf(path, sizeof path, "/sys/bus/pci/devices/%s", port->pci);
+    of_port = realpath(path, NULL);
+    if (of_gpu != NULL && of_port != NULL) {
+        while (of_port[same] != '\0' && of_port[same] == of_gpu[same])
+            same++;
+        distance = folders_behind(of_port, same) + folders_behind(of_gpu, same) +
+                   (strncmp(of_port, of_gpu, sizeof root - 1) != 0 ? 100 : 0);
+    }
+    free(of_gpu);
+    free(of_port);
+    return distance;
+}
+
+static void fill_card(const struct nw_plan *plan, const struct nw_dev *gpu,
+                      const struct nw_verbs *verbs, struct card *card)
 {
     snprintf(card->why, sizeof card->why, "%s", verbs->why);
     for (size_t i = 0; i < verbs->port_count && card->count < PORTS_MAX; i++) {
@@ -69,6 +104,7 @@ static void fill_card(const struct nw_plan *plan, const struct nw_verbs *verbs, 
         }
         snprintf(out->device, sizeof out->device, "%s", port->device);
         out->number = port->number;
+        out->distance = distance_of(gpu, port);
         out->infiniband = strcmp(port->link_layer, "infiniband") == 0;
         out->software = port->software;
         out->bits_per_s = port->bits_per_s;
@@ -165,7 +201,7 @@ nw_rc nw_nics_open(struct nw_bench *bench, struct nw_nics *nics_out)
                    : nw_fail(NW_ENOMEM, "no memory for the NICs of %d ranks", comm->rank_count);
 
     if (rc == NW_OK)
-        fill_card(bench->plan, nics.verbs, &cards[comm->rank_count]);
+        fill_card(bench->plan, comm->dev, nics.verbs, &cards[comm->rank_count]);
     rc = nw_agree(comm, rc);
     if (rc == NW_OK)
         rc = comm->ops->exchange(comm, &cards[comm->rank_count], sizeof *cards, cards);
