@@ -15,10 +15,9 @@
 
 #define NW_CLUSTER_RATIO      1.15 /* mean of the upper to mean of the lower */
 #define NW_CLUSTER_GAP        0.4  /* of the distance of the means */
-#define NW_CLUSTER_SEPARATION 5    /* distance of the means, in standard deviations within … */
-#define NW_CLUSTER_FEW        20 /* … and so many by the number of values more: few may agree by chance \
-                                  */
-#define NW_CLUSTER_LEAST 4 /* values; two of them in each cluster */
+#define NW_CLUSTER_SEPARATION 5    /* distance of the means, in standard deviations within */
+#define NW_CLUSTER_FEW        20   /* so many more by n: few values may agree by chance */
+#define NW_CLUSTER_LEAST      4    /* values; two of them in each cluster */
 
 struct nw_clusters {
     size_t low_count, high_count;

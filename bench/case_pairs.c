@@ -1,22 +1,33 @@
 /* Every two ranks exchange data, both ways at once, in rounds of disjoint pairs that run at the
  * same time: a latency size and a bandwidth size. A pair far below its like is named: a bad cable,
- * port, or host. */
+ * port, or host. Of three hosts and more every two meet as a whole (bench/pairs_plan.h); suspects
+ * are measured again alone, a host against one known to be good, before they are named. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/units.h"
+#include "bench/agree.h"
 #include "bench/case.h"
+#include "bench/fleet_tell.h"
 #include "bench/pairs_judge.h"
-#include "bench/rounds.h"
+#include "bench/pairs_plan.h"
 
 #define LATENCY_BYTES 8
 #define WORD_BYTES    8
 #define POISON        0xa5
+/* Suspects of either kind that are measured again; the slowest ones. */
+#define RETESTS_MAX  12
+#define RETEST_TIMES 4 /* the sampling time of others: they are few, and must not be misjudged */
+/* What a measurement takes beside its samples: first call, checks, exchanges. */
+#define UNIT_NS 50e6
 
 struct pairs {
     struct nw_bench *bench;
+    struct nw_pairs_plan plan;
+    const char *case_name;        /* "pairs", "retest" */
+    int *peer_of_rank;            /* of the current round; -1: idle */
     int *group_of_rank;           /* of the current round */
     struct nw_record *identities; /* one a pair of the current round */
     const struct nw_record **kept;
@@ -134,7 +145,7 @@ static void identify(struct pairs *pairs, int a, int b, uint64_t bytes, struct n
 {
     const struct nw_comm *comm = pairs->bench->comm;
 
-    nw_bench_identity(pairs->bench, "pairs", record);
+    nw_bench_identity(pairs->bench, pairs->case_name, record);
     snprintf(record->collective, sizeof record->collective, "sendrecv");
     snprintf(record->dtype, sizeof record->dtype, "uint64");
     record->rank_count = 2;
@@ -147,13 +158,14 @@ static void identify(struct pairs *pairs, int a, int b, uint64_t bytes, struct n
     snprintf(record->host_b, sizeof record->host_b, "%s", comm->host_names[comm->host_of_rank[b]]);
 }
 
-static void pair_up(struct pairs *pairs, int round, uint64_t bytes)
+/* By peer_of_rank. */
+static void pair_up(struct pairs *pairs, uint64_t bytes)
 {
     const int ranks = pairs->bench->comm->rank_count;
 
     pairs->pair_count = 0;
     for (int rank = 0; rank < ranks; rank++) {
-        const int peer = nw_round_peer(rank, round, ranks);
+        const int peer = pairs->peer_of_rank[rank];
 
         if (peer < 0)
             pairs->group_of_rank[rank] = -1;
@@ -165,20 +177,39 @@ static void pair_up(struct pairs *pairs, int round, uint64_t bytes)
     }
 }
 
+/* Of a pair measured again the better rate counts: alone it is not slowed by others. */
+static void better_rate(struct pairs *pairs, const struct nw_pair_rate *again)
+{
+    for (size_t i = 0; i < pairs->rate_count; i++) {
+        struct nw_pair_rate *rate = &pairs->rates[i];
+
+        if (rate->rank_a == again->rank_a && rate->rank_b == again->rank_b &&
+            again->bytes_per_s > rate->bytes_per_s)
+            *rate = *again;
+    }
+}
+
 static void add_rate(struct pairs *pairs, const struct nw_record *record)
 {
+    const struct nw_pair_rate rate = {
+        .rank_a = record->peer_a,
+        .rank_b = record->peer_b,
+        .same_host = record->host_count == 1,
+        .bytes_per_s = record->algbw_bytes_per_s,
+        .high_bytes_per_s = nw_fleet_high(record->algbw_bytes_per_s, &record->time_ns),
+        .low_bytes_per_s = nw_fleet_low(record->algbw_bytes_per_s, &record->time_ns)};
+
     if (pairs->rates == NULL ||
         record->bytes != pairs->bench->plan->pair_bytes / WORD_BYTES * WORD_BYTES ||
         !(record->algbw_bytes_per_s > 0))
         return;
-    pairs->rates[pairs->rate_count++] =
-        (struct nw_pair_rate){.rank_a = record->peer_a,
-                              .rank_b = record->peer_b,
-                              .same_host = record->host_count == 1,
-                              .bytes_per_s = record->algbw_bytes_per_s};
+    if (strcmp(record->case_name, "retest") == 0)
+        better_rate(pairs, &rate);
+    else
+        pairs->rates[pairs->rate_count++] = rate;
 }
 
-static nw_rc measure_round(struct pairs *pairs, int round, uint64_t bytes, const char *title)
+static nw_rc measure_round(struct pairs *pairs, uint64_t bytes, const char *title)
 {
     struct nw_bench *bench = pairs->bench;
     const struct swap_work work = {
@@ -190,7 +221,7 @@ static nw_rc measure_round(struct pairs *pairs, int round, uint64_t bytes, const
                  .result_stays = true},
         .bench = bench,
         .comm = bench->comm,
-        .peer = nw_round_peer(bench->comm->rank, round, bench->comm->rank_count),
+        .peer = pairs->peer_of_rank[bench->comm->rank],
         .send = (uint64_t *)(void *)bench->send,
         .recv = (uint64_t *)(void *)bench->recv,
         .word_count = bytes / WORD_BYTES,
@@ -199,6 +230,8 @@ static nw_rc measure_round(struct pairs *pairs, int round, uint64_t bytes, const
     struct nw_measured measured;
     nw_rc rc = NW_OK;
 
+    if (strcmp(pairs->case_name, "retest") == 0)
+        how.rules.budget_ns *= RETEST_TIMES;
     how.group_of_rank = pairs->group_of_rank;
     how.group_count = pairs->pair_count;
     NW_TRY(nw_measure(&how, &work.work, &measured));
@@ -216,18 +249,20 @@ static nw_rc measure_round(struct pairs *pairs, int round, uint64_t bytes, const
     return rc;
 }
 
-static nw_rc unit(struct pairs *pairs, int round, uint64_t bytes)
+/* The pairs of peer_of_rank, at one size. */
+static nw_rc unit(struct pairs *pairs, const char *what, uint64_t bytes)
 {
     struct nw_bench *bench = pairs->bench;
-    char title[128], size[32];
+    char title[160], size[32];
     struct nw_unit unit = {
         .identities = pairs->identities, .send_bytes = bytes, .recv_bytes = bytes, .title = title};
     bool go;
 
-    pair_up(pairs, round, bytes);
+    pair_up(pairs, bytes);
+    if (pairs->pair_count == 0) /* ranks of one number, on hosts with different numbers of them */
+        return NW_OK;
     unit.identity_count = (size_t)pairs->pair_count;
-    snprintf(title, sizeof title, "pairs round %d of %d, %s", round + 1,
-             nw_round_count(bench->comm->rank_count), nw_format_bytes(size, bytes));
+    snprintf(title, sizeof title, "%s, %s", what, nw_format_bytes(size, bytes));
     memset(pairs->kept, 0, (size_t)pairs->pair_count * sizeof(const struct nw_record *));
     NW_TRY(nw_bench_begin(bench, &unit, &go, pairs->kept));
     for (int pair = 0; pair < pairs->pair_count; pair++)
@@ -235,8 +270,141 @@ static nw_rc unit(struct pairs *pairs, int round, uint64_t bytes)
             add_rate(pairs, pairs->kept[pair]);
     if (!go)
         return NW_OK;
-    NW_TRY(measure_round(pairs, round, bytes, title));
+    NW_TRY(measure_round(pairs, bytes, title));
     nw_bench_end(bench, &unit);
+    return NW_OK;
+}
+
+static uint64_t bandwidth_bytes(const struct pairs *pairs)
+{
+    return pairs->bench->plan->pair_bytes / WORD_BYTES * WORD_BYTES;
+}
+
+static bool has_bandwidth(const struct pairs *pairs)
+{
+    return pairs->bench->plan->pair_bytes >= LATENCY_BYTES + WORD_BYTES;
+}
+
+/* ---- suspects, of three hosts and more ---------------------------------------------------------
+ */
+
+struct judged {                  /* rank 0 */
+    struct nw_fleet_edge *edges; /* of hosts */
+    struct nw_fleet fleet;
+    struct nw_fleet_scores scores;
+};
+
+static void free_judged(struct judged *judged)
+{
+    free(judged->edges);
+    nw_fleet_scores_free(&judged->scores);
+    *judged = (struct judged){0};
+}
+
+static nw_rc judge_hosts(const struct pairs *pairs, struct judged *judged_out)
+{
+    const struct nw_pairs_plan *plan = &pairs->plan;
+    struct nw_fleet_edge *ranks = calloc(pairs->rate_count + 1, sizeof *ranks);
+    const struct nw_fleet members = {.end_count = plan->rank_count,
+                                     .class_count = 1,
+                                     .edges = ranks,
+                                     .edge_count = pairs->rate_count};
+    struct judged judged = {.fleet = {.end_count = plan->host_count, .class_count = 1}};
+    nw_rc rc;
+
+    if (ranks == NULL)
+        return nw_fail(NW_ENOMEM, "no memory to judge the pairs of %d hosts", plan->host_count);
+    for (size_t i = 0; i < pairs->rate_count; i++)
+        ranks[i] = (struct nw_fleet_edge){.a = pairs->rates[i].rank_a,
+                                          .b = pairs->rates[i].rank_b,
+                                          .bytes_per_s = pairs->rates[i].bytes_per_s,
+                                          .high_bytes_per_s = pairs->rates[i].high_bytes_per_s,
+                                          .low_bytes_per_s = pairs->rates[i].low_bytes_per_s};
+    rc = nw_fleet_merge(&members, plan->host_of_rank, &judged.edges, &judged.fleet.edge_count);
+    free(ranks);
+    judged.fleet.edges = judged.edges;
+    if (rc == NW_OK)
+        rc = nw_fleet_score(&judged.fleet, &judged.scores);
+    if (rc == NW_OK)
+        *judged_out = judged;
+    else
+        free_judged(&judged);
+    return rc;
+}
+
+struct retests {
+    int count, left_out;
+    int hosts[2 * RETESTS_MAX][2];
+};
+
+static void add_retest(struct retests *retests, int first, int most, int a, int b)
+{
+    if (a < 0 || b < 0)
+        return;
+    if (retests->count - first < most) {
+        retests->hosts[retests->count][0] = a;
+        retests->hosts[retests->count++][1] = b;
+    } else
+        retests->left_out++;
+}
+
+/* Suspect hosts against a good one, then pairs that no suspect host explains. */
+static void choose_retests(const struct judged *judged, struct retests *retests)
+{
+    const struct nw_fleet_scores *scores = &judged->scores;
+
+    for (int host = 0; host < judged->fleet.end_count; host++)
+        if (nw_fleet_is_suspect(&scores->ends[host]))
+            add_retest(retests, 0, RETESTS_MAX, host,
+                       nw_fleet_known_good(&judged->fleet, scores, host));
+    const int first = retests->count;
+
+    for (size_t i = 0; i < scores->suspect_count; i++)
+        if (!scores->suspects[i].explained)
+            add_retest(retests, first, RETESTS_MAX, scores->suspects[i].a, scores->suspects[i].b);
+}
+
+static nw_rc measure_again(struct pairs *pairs, int a, int b)
+{
+    const struct nw_comm *comm = pairs->bench->comm;
+    char title[192];
+
+    for (int rank = 0; rank < comm->rank_count; rank++)
+        pairs->peer_of_rank[rank] = nw_pairs_peer_of_hosts(&pairs->plan, rank, a, b);
+    snprintf(title, sizeof title, "%.50s and %.50s again, alone", comm->host_names[a],
+             comm->host_names[b]);
+    return unit(pairs, title, bandwidth_bytes(pairs));
+}
+
+/* Collective. */
+static nw_rc retest(struct pairs *pairs)
+{
+    struct nw_bench *bench = pairs->bench;
+    struct retests retests = {.count = 0};
+    nw_rc rc = NW_OK;
+
+    if (bench->comm->rank == 0) {
+        struct judged judged;
+
+        rc = judge_hosts(pairs, &judged);
+        if (rc == NW_OK) {
+            choose_retests(&judged, &retests);
+            free_judged(&judged);
+        }
+    }
+    NW_TRY(nw_agree(bench->comm, rc));
+    NW_TRY(bench->comm->ops->share(bench->comm, &retests, sizeof retests, 0));
+    bench->total += (uint64_t)retests.count;
+    if (bench->done > 0) /* each as long as the others in the mean */
+        bench->total_weight += retests.count * bench->done_weight / (double)bench->done;
+    pairs->case_name = "retest";
+    for (int i = 0; i < retests.count; i++)
+        NW_TRY(measure_again(pairs, retests.hosts[i][0], retests.hosts[i][1]));
+    if (retests.left_out > 0)
+        nw_bench_finding(bench, NW_FINDING_INFO, "retests-left-out", "",
+                         "repair those named first, then measure anew",
+                         "%d suspects were measured again alone; %d more were not", retests.count,
+                         retests.left_out);
     return NW_OK;
 }
 
@@ -269,24 +437,100 @@ static void tell_slow(struct pairs *pairs, const struct nw_slow_pairs *slow)
     }
 }
 
+/* Those of one host are compared by rank. */
+static nw_rc tell_ranks(struct pairs *pairs)
+{
+    struct nw_slow_pairs slow = {0};
+    size_t count = pairs->rate_count;
+
+    if (pairs->plan.by_host) {
+        count = 0;
+        for (size_t i = 0; i < pairs->rate_count; i++)
+            if (pairs->rates[i].same_host)
+                pairs->rates[count++] = pairs->rates[i];
+    }
+    NW_TRY(nw_pairs_judge(pairs->rates, count, pairs->bench->comm->rank_count, &slow));
+    tell_slow(pairs, &slow);
+    nw_slow_pairs_free(&slow);
+    return NW_OK;
+}
+
+static nw_rc tell_hosts(struct pairs *pairs)
+{
+    static const char *const classes[] = {"pairs of hosts"};
+    const struct nw_comm *comm = pairs->bench->comm;
+    const char **names = calloc((size_t)comm->host_count + 1, sizeof *names);
+    const struct nw_fleet_names all = {"host", "hosts", names, classes};
+    struct nw_findings findings = {0};
+    struct judged judged;
+    nw_rc rc = names != NULL ? judge_hosts(pairs, &judged)
+                             : nw_fail(NW_ENOMEM, "no memory for %d names", comm->host_count);
+
+    if (rc != NW_OK) {
+        free(names);
+        return rc;
+    }
+    for (int host = 0; host < comm->host_count; host++)
+        names[host] = comm->host_names[host];
+    rc = nw_fleet_findings(&judged.fleet, &judged.scores, &all, NW_SLOW_PAIRS_MAX, &findings);
+    for (size_t i = 0; i < findings.count && rc == NW_OK; i++)
+        nw_bench_finding(pairs->bench, findings.items[i].severity, findings.items[i].code,
+                         findings.items[i].where, findings.items[i].remedy, "%s",
+                         findings.items[i].text);
+    nw_findings_free(&findings);
+    free_judged(&judged);
+    free(names);
+    return rc;
+}
+
+/* Before it begins: what is measured, and about how long it takes. */
+static void tell_plan(struct pairs *pairs)
+{
+    const struct nw_pairs_plan *plan = &pairs->plan;
+    const int sizes = has_bandwidth(pairs) ? 2 : 1, units = plan->round_count * sizes;
+    char time[32];
+
+    if (plan->by_host)
+        nw_bench_finding(
+            pairs->bench, NW_FINDING_INFO, "pairs-plan", "", NULL,
+            "%d ranks on %d hosts: %d rounds within hosts, %d of disjoint pairs of "
+            "hosts, all ranks of both at once; %d measurements, about %s, and suspects "
+            "again alone",
+            plan->rank_count, plan->host_count, plan->within_count,
+            plan->round_count - plan->within_count, units,
+            nw_format_ns(time, units * (pairs->bench->plan->budget_ns + UNIT_NS)));
+}
+
+static nw_rc run_round(struct pairs *pairs, int round)
+{
+    const int ranks = pairs->bench->comm->rank_count;
+    char title[96];
+
+    for (int rank = 0; rank < ranks; rank++)
+        pairs->peer_of_rank[rank] = nw_pairs_peer(&pairs->plan, rank, round);
+    snprintf(title, sizeof title, "pairs round %d of %d", round + 1, pairs->plan.round_count);
+    NW_TRY(unit(pairs, title, LATENCY_BYTES));
+    return has_bandwidth(pairs) ? unit(pairs, title, bandwidth_bytes(pairs)) : NW_OK;
+}
+
 static nw_rc run_rounds(void *user)
 {
     struct pairs *pairs = user;
     struct nw_bench *bench = pairs->bench;
-    const int rounds = nw_round_count(bench->comm->rank_count);
-    struct nw_slow_pairs slow = {0};
 
-    for (int round = 0; round < rounds; round++) {
-        NW_TRY(unit(pairs, round, LATENCY_BYTES));
-        if (bench->plan->pair_bytes >= LATENCY_BYTES + WORD_BYTES)
-            NW_TRY(unit(pairs, round, bench->plan->pair_bytes / WORD_BYTES * WORD_BYTES));
-    }
-    if (bench->dry || bench->comm->rank != 0)
+    pairs->case_name = "pairs";
+    tell_plan(pairs);
+    for (int round = 0; round < pairs->plan.round_count; round++)
+        NW_TRY(run_round(pairs, round));
+    if (bench->dry)
         return NW_OK;
-    NW_TRY(nw_pairs_judge(pairs->rates, pairs->rate_count, bench->comm->rank_count, &slow));
-    tell_slow(pairs, &slow);
-    nw_slow_pairs_free(&slow);
-    return NW_OK;
+    if (pairs->plan.by_host && has_bandwidth(pairs))
+        NW_TRY(retest(pairs));
+    if (bench->comm->rank != 0)
+        return NW_OK;
+    if (pairs->plan.by_host)
+        NW_TRY(tell_hosts(pairs));
+    return tell_ranks(pairs);
 }
 
 nw_rc nw_case_pairs(struct nw_bench *bench)
@@ -300,13 +544,16 @@ nw_rc nw_case_pairs(struct nw_bench *bench)
                          "only one rank takes part: there is no pair to measure");
         return NW_OK;
     }
+    NW_TRY(nw_pairs_plan_open(bench->comm->host_of_rank, bench->comm->rank_count,
+                              bench->comm->host_count, &pairs.plan));
+    pairs.peer_of_rank = calloc(ranks, sizeof *pairs.peer_of_rank);
     pairs.group_of_rank = calloc(ranks, sizeof *pairs.group_of_rank);
     pairs.identities = calloc(ranks / 2, sizeof *pairs.identities);
     pairs.kept = calloc(ranks / 2, sizeof *pairs.kept);
     if (bench->comm->rank == 0 && !bench->dry)
         pairs.rates = calloc(ranks * (ranks - 1) / 2, sizeof *pairs.rates);
-    if (pairs.group_of_rank == NULL || pairs.identities == NULL || pairs.kept == NULL ||
-        (bench->comm->rank == 0 && !bench->dry && pairs.rates == NULL))
+    if (pairs.peer_of_rank == NULL || pairs.group_of_rank == NULL || pairs.identities == NULL ||
+        pairs.kept == NULL || (bench->comm->rank == 0 && !bench->dry && pairs.rates == NULL))
         rc = nw_fail(NW_ENOMEM, "no memory for the pairs of %zu ranks", ranks);
     else
         rc = nw_bench_series(bench, run_rounds, &pairs);
@@ -314,5 +561,7 @@ nw_rc nw_case_pairs(struct nw_bench *bench)
     free(pairs.kept);
     free(pairs.identities);
     free(pairs.group_of_rank);
+    free(pairs.peer_of_rank);
+    nw_pairs_plan_free(&pairs.plan);
     return rc;
 }

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/stats.h"
-
 /* From so many pairs on an end's second best one stands for it: the best may be a misreading. */
 #define SECOND_PAIRS 8
 /* Fewer pairs of an end say nothing about their majority. */
@@ -76,6 +74,12 @@ static bool is_outlier(double share, double z, const struct usual *usual)
 /* ---- ends --------------------------------------------------------------------------------------
  */
 
+static double surely(const struct nw_fleet_edge *edge)
+{
+    return edge->low_bytes_per_s > 0 ? fmin(edge->bytes_per_s, edge->low_bytes_per_s)
+                                     : edge->bytes_per_s;
+}
+
 /* What each end can do, into work->reach. The rates of an end's pairs lie together in work->values,
  * from work->first[end] on. */
 static void find_reach(struct work *work, int class)
@@ -100,8 +104,8 @@ static void find_reach(struct work *work, int class)
         const struct nw_fleet_edge *edge = &fleet->edges[i];
 
         if (edge->class == class && !isnan(edge->bytes_per_s)) {
-            work->values[work->pairs[edge->a]++] = edge->bytes_per_s;
-            work->values[work->pairs[edge->b]++] = edge->bytes_per_s;
+            work->values[work->pairs[edge->a]++] = surely(edge);
+            work->values[work->pairs[edge->b]++] = surely(edge);
         }
     }
     for (size_t end = 0; end < ends; end++) {
@@ -111,6 +115,20 @@ static void find_reach(struct work *work, int class)
         sort(values, count);
         work->reach[end] = count == 0 ? NAN : values[count - (count < SECOND_PAIRS ? 1 : 2)];
     }
+}
+
+/* The most that the interval of any of its pairs allows. */
+static double best_of(const struct work *work, int end, int class)
+{
+    double best = 0;
+
+    for (size_t i = 0; i < work->fleet->edge_count; i++) {
+        const struct nw_fleet_edge *edge = &work->fleet->edges[i];
+
+        if (edge->class == class && (edge->a == end || edge->b == end) && !isnan(edge->bytes_per_s))
+            best = fmax(best, fmax(edge->bytes_per_s, edge->high_bytes_per_s));
+    }
+    return best;
 }
 
 /* Where ends are few, the disagreement of their pairs says more of the noise than that of the ends.
@@ -140,7 +158,8 @@ static void judge_ends(struct work *work, int class, double pair_deviation)
             continue;
         if (score->state == NW_FLEET_UNKNOWN)
             score->state = NW_FLEET_GOOD;
-        if (is_outlier(share, z, &usual))
+        if (is_outlier(share, z, &usual) &&
+            best_of(work, end, class) < NW_FLEET_LOW_SHARE * usual.median)
             score->state = NW_FLEET_SLOW;
         if (isnan(score->share) || share < score->share) {
             score->share = share;
@@ -166,7 +185,7 @@ static struct usual usual_share(struct work *work, int class)
         score->expected_bytes_per_s = fmin(work->reach[edge->a], work->reach[edge->b]);
         score->share = edge->bytes_per_s / score->expected_bytes_per_s;
         score->usual_share = edge->bytes_per_s / work->scores->classes[class].median_bytes_per_s;
-        work->values[count++] = score->share;
+        work->values[count++] = fmin(score->share, 1); /* more is unsteadiness, no width of noise */
     }
     return usual_of(work->values, count, true); /* which is what their ends can do */
 }
@@ -464,6 +483,20 @@ void nw_fleet_scores_free(struct nw_fleet_scores *scores)
     free(scores->classes);
     free(scores->suspects);
     *scores = (struct nw_fleet_scores){0};
+}
+
+double nw_fleet_high(double bytes_per_s, const struct nw_stats *time_ns)
+{
+    const double quick_ns = fmin(time_ns->low, time_ns->p25); /* fmin passes NAN over */
+
+    return quick_ns > 0 ? bytes_per_s * time_ns->median / quick_ns : NAN;
+}
+
+double nw_fleet_low(double bytes_per_s, const struct nw_stats *time_ns)
+{
+    const double slow_ns = fmax(time_ns->high, time_ns->p75);
+
+    return slow_ns > 0 ? bytes_per_s * time_ns->median / slow_ns : NAN;
 }
 
 bool nw_fleet_is_suspect(const struct nw_fleet_end *end)

@@ -22,6 +22,7 @@
 
 #include "base/clusters.h"
 #include "base/err.h"
+#include "base/stats.h"
 
 #define NW_FLEET_SLOW_SHARE 0.75
 #define NW_FLEET_SLOW_Z     (-3.5) /* Iglewicz & Hoaglin's limit for an outlier */
@@ -45,8 +46,15 @@ struct nw_fleet_edge {
     int a, b;
     int class;
     double bytes_per_s;      /* NAN: failed */
-    double high_bytes_per_s; /* upper end of its interval; NAN: unknown */
+    double high_bytes_per_s; /* that it reaches in good moments; NAN: unknown */
+    double low_bytes_per_s;  /* that it reaches for certain; 0 or NAN: unknown */
 };
+
+/* From the times of calls: the better of the median's interval and the quickest quarter. A path
+ * that is slow only most of the time is unsteady, and not named as slow. */
+double nw_fleet_high(double bytes_per_s, const struct nw_stats *time_ns);
+/* The worse of the interval and the slowest quarter: what others are held against. */
+double nw_fleet_low(double bytes_per_s, const struct nw_stats *time_ns);
 
 struct nw_fleet { /* borrowed */
     int end_count, class_count;

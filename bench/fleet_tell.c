@@ -25,7 +25,7 @@ static int compare_edges(const void *left, const void *right)
 static struct nw_fleet_edge fold(const struct nw_fleet_edge *edges, size_t count)
 {
     struct nw_fleet_edge mean = edges[0];
-    double sum = 0, high = 0;
+    double sum = 0, high = 0, low = 0;
     size_t measured = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -34,8 +34,10 @@ static struct nw_fleet_edge fold(const struct nw_fleet_edge *edges, size_t count
         measured++;
         sum += edges[i].bytes_per_s;
         high += fmax(edges[i].bytes_per_s, edges[i].high_bytes_per_s);
+        low += edges[i].low_bytes_per_s > 0 ? edges[i].low_bytes_per_s : edges[i].bytes_per_s;
     }
     mean.bytes_per_s = measured > 0 ? sum / (double)measured : NAN;
+    mean.low_bytes_per_s = measured > 0 ? low / (double)measured : NAN;
     mean.high_bytes_per_s = measured > 0 ? high / (double)measured : NAN;
     return mean;
 }
@@ -66,6 +68,24 @@ nw_rc nw_fleet_merge(const struct nw_fleet *members, const int *group_of_end,
     *edges_out = edges;
     *count_out = kept;
     return NW_OK;
+}
+
+void nw_fleet_excuse(const struct nw_fleet_scores *groups, const int *group_of_end,
+                     const struct nw_fleet *members, struct nw_fleet_scores *scores)
+{
+    for (int i = 0; i < members->end_count; i++)
+        if (nw_fleet_is_suspect(&groups->ends[group_of_end[i]]))
+            scores->ends[i].state = NW_FLEET_GOOD;
+    for (size_t i = 0; i < scores->suspect_count; i++) {
+        struct nw_fleet_suspect *pair = &scores->suspects[i];
+        const int a = group_of_end[pair->a], b = group_of_end[pair->b];
+
+        for (size_t k = 0; k < groups->suspect_count && !pair->explained; k++)
+            pair->explained = (groups->suspects[k].a == a && groups->suspects[k].b == b) ||
+                              (groups->suspects[k].a == b && groups->suspects[k].b == a);
+        pair->explained |=
+            nw_fleet_is_suspect(&groups->ends[a]) || nw_fleet_is_suspect(&groups->ends[b]);
+    }
 }
 
 /* ---- words -------------------------------------------------------------------------------------

@@ -11,6 +11,11 @@
 nw_rc nw_fleet_merge(const struct nw_fleet *members, const int *group_of_end,
                      struct nw_fleet_edge **edges_out, size_t *count_out);
 
+/* A group that is a suspect explains its members and their pairs, two groups that are one explain
+ * the pairs between their members: these are no suspects any more, or marked as explained. */
+void nw_fleet_excuse(const struct nw_fleet_scores *groups, const int *group_of_end,
+                     const struct nw_fleet *members, struct nw_fleet_scores *scores);
+
 struct nw_fleet_names {
     const char *kind;           /* "host", "rank", "NIC": beginning of the findings' codes */
     const char *kinds;          /* "hosts" */

@@ -21,6 +21,7 @@ struct nw_pair_rate {
     int rank_a, rank_b;
     bool same_host;
     double bytes_per_s;
+    double high_bytes_per_s, low_bytes_per_s; /* of bench/fleet.h; not looked at here */
 };
 
 struct nw_slow_pair {

@@ -15,7 +15,11 @@
 #include "cli/shapes.h"
 #include "cli/watch.h"
 #include "report/bench_text.h"
+#include "results/fleet.h"
 #include "results/results.h"
+
+/* 64 ranks on two cores need more than 10 s to take leave of each other. */
+#define STOP_RANK_NS 500000000ull
 
 struct session {
     struct nw_plan plan;
@@ -126,6 +130,45 @@ static nw_rc close_sinks(struct session *session, bool complete)
     return first;
 }
 
+static bool has_case(const struct nw_plan *plan, const char *name)
+{
+    for (size_t i = 0; nw_bench_case_name(i) != NULL; i++)
+        if (strcmp(nw_bench_case_name(i), name) == 0)
+            return plan->cases & 1u << i;
+    return false;
+}
+
+/* Beside the results: FILE's folder/exclude-hosts, where some host is to be left out. What the file
+ * holds is judged, so that a resumed run counts as a whole. */
+static nw_rc write_excluded(const struct session *session)
+{
+    struct nw_results results = {0};
+    struct nw_fleet_report report;
+    const char *slash = strrchr(session->path, '/');
+    char path[sizeof session->path + 16];
+    nw_rc rc;
+
+    if (session->path[0] == '\0' || !has_case(&session->plan, "pairs"))
+        return NW_OK;
+    snprintf(path, sizeof path, "%.*sexclude-hosts",
+             slash != NULL ? (int)(slash + 1 - session->path) : 0, session->path);
+    NW_TRY(nw_results_read(session->path, &results));
+    rc = nw_fleet_of_results(&results, &report);
+    nw_results_free(&results);
+    if (rc == NW_ENODEV) { /* one rank: no pairs */
+        nw_clear_error();
+        return NW_OK;
+    }
+    if (rc == NW_OK && report.suspect_count > 0) {
+        rc = nw_fleet_write_excluded(&report, path);
+        if (rc == NW_OK)
+            nw_message("%zu hosts to leave out are in %s", report.suspect_count, path);
+    }
+    if (rc == NW_OK)
+        nw_fleet_report_free(&report);
+    return rc;
+}
+
 static nw_rc check_same_hosts(const struct session *session, const struct nw_context *context)
 {
     const struct nw_context *old = &session->unfinished->context;
@@ -234,6 +277,8 @@ static nw_rc run_rank(struct nw_comm *comm, void *argument)
     if (rc != NW_OK) /* before anything else can fail */
         nw_cli_fail(rc);
     closed = close_sinks(session, is_complete(rc) && !session->lane_broke);
+    if (is_complete(rc) && closed == NW_OK)
+        closed = write_excluded(session);
     if (rc == NW_OK && closed != NW_OK)
         nw_cli_fail(rc = closed);
     session->rc = rc;
@@ -254,7 +299,10 @@ static int work_mpi(struct session *session)
             nw_cli_fail(rc);
         nw_mpi_abort(nw_rc_exit_code(rc));
     }
-    nw_bench_status_write(session->status, nw_now_ns() + NW_CLI_STOP_DEADLINE_NS, "the end of MPI");
+    nw_bench_status_write(session->status,
+                          nw_now_ns() + NW_CLI_STOP_DEADLINE_NS +
+                              (uint64_t)comm->rank_count * STOP_RANK_NS,
+                          "the end of MPI");
     nw_comm_close(comm);
     nw_mpi_stop();
     nw_bench_status_write(session->status, 0, "");

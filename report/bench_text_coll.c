@@ -198,13 +198,24 @@ static void coll_footer(struct nw_bench_text *text)
 /* ---- case pairs -------------------------------------------------------------------------------
  */
 
+static void pair_columns(const struct nw_bench_text *text)
+{
+    fprintf(text->stream, "#    %5s %5s  %-20s %-20s  %10s  %9s  %6s  %8s %6s\n", "rank", "rank",
+            "host", "host", "size (B)", "time (us)", "+/-(%)", "GB/s", "#wrong");
+}
+
 static void pairs_header(const struct nw_bench_text *text)
 {
     fprintf(
         text->stream,
         "#\n# pairs: both ways at once, one way is shown; disjoint pairs at the same time\n#\n");
-    fprintf(text->stream, "#    %5s %5s  %-20s %-20s  %10s  %9s  %6s  %8s %6s\n", "rank", "rank",
-            "host", "host", "size (B)", "time (us)", "+/-(%)", "GB/s", "#wrong");
+    pair_columns(text);
+}
+
+static void retest_header(const struct nw_bench_text *text)
+{
+    fprintf(text->stream, "#\n# suspects again, two hosts at a time, the others idle\n#\n");
+    pair_columns(text);
 }
 
 static void pairs_record(struct nw_bench_text *text, const struct nw_record *record)
@@ -353,6 +364,10 @@ static void tcp_record(struct nw_bench_text *text, const struct nw_record *recor
 const struct nw_bench_layout nw_bench_coll_layouts[] = {
     {.case_name = "coll", .header = coll_header, .record = coll_record, .footer = coll_footer},
     {.case_name = "pairs", .header = pairs_header, .record = pairs_record, .footer = pairs_footer},
+    {.case_name = "retest",
+     .header = retest_header,
+     .record = pairs_record,
+     .footer = pairs_footer},
     {.case_name = "scaling",
      .header = scaling_header,
      .record = scaling_record,

@@ -158,12 +158,6 @@ static double rate_of(const struct nw_record *record)
     return record->rc == NW_OK && record->busbw_bytes_per_s > 0 ? record->busbw_bytes_per_s : NAN;
 }
 
-static double high_of(const struct nw_record *record)
-{
-    return record->time_ns.low > 0 ? rate_of(record) * record->time_ns.median / record->time_ns.low
-                                   : NAN;
-}
-
 /* Of pairs only the largest size is a bandwidth. */
 static uint64_t largest_pair(struct work *work, const struct nw_run *run,
                              const struct nw_record *like)
@@ -188,8 +182,10 @@ static uint64_t largest_pair(struct work *work, const struct nw_run *run,
 
 static nw_rc add_pair_of_ranks(struct work *work, const struct nw_record *record)
 {
-    struct nw_fleet_edge edge = {.bytes_per_s = rate_of(record),
-                                 .high_bytes_per_s = high_of(record)};
+    struct nw_fleet_edge edge = {
+        .bytes_per_s = rate_of(record),
+        .high_bytes_per_s = nw_fleet_high(rate_of(record), &record->time_ns),
+        .low_bytes_per_s = nw_fleet_low(rate_of(record), &record->time_ns)};
     char title[128], size[32];
 
     NW_TRY(rank_of(work, record->host_a, record->peer_a, &edge.a));
@@ -208,6 +204,7 @@ static nw_rc add_pair_of_ranks(struct work *work, const struct nw_record *record
             !(old->bytes_per_s >= edge.bytes_per_s) && !isnan(edge.bytes_per_s)) {
             old->bytes_per_s = edge.bytes_per_s;
             old->high_bytes_per_s = edge.high_bytes_per_s;
+            old->low_bytes_per_s = edge.low_bytes_per_s;
         }
     }
     return NW_OK;
@@ -216,8 +213,10 @@ static nw_rc add_pair_of_ranks(struct work *work, const struct nw_record *record
 static nw_rc add_pair_of_hosts(struct work *work, const struct nw_record *record,
                                const char *host_a, const char *host_b)
 {
-    struct nw_fleet_edge edge = {.bytes_per_s = rate_of(record),
-                                 .high_bytes_per_s = high_of(record)};
+    struct nw_fleet_edge edge = {
+        .bytes_per_s = rate_of(record),
+        .high_bytes_per_s = nw_fleet_high(rate_of(record), &record->time_ns),
+        .low_bytes_per_s = nw_fleet_low(rate_of(record), &record->time_ns)};
     const int per_host = record->rank_count / 2;
     char title[128];
 
@@ -267,11 +266,25 @@ static nw_rc add_record(struct work *work, const struct nw_run *run, const struc
     return NW_OK;
 }
 
+/* Hosts of a run with pairs stand in its order, also those that have none of them. */
+static nw_rc add_hosts(struct work *work, const struct nw_run *run)
+{
+    bool pairs = false;
+    int index;
+
+    for (size_t i = 0; i < run->record_count && !pairs; i++)
+        pairs = is_case(&run->records[i], "pairs") && run->records[i].host_a[0] != '\0';
+    for (int i = 0; pairs && run->context.hosts != NULL && i < run->context.host_count; i++)
+        NW_TRY(host_of(work, run->context.hosts[i].name, &index));
+    return NW_OK;
+}
+
 static nw_rc collect(struct work *work)
 {
     for (size_t r = 0; r < work->results->run_count; r++) {
         const struct nw_run *run = &work->results->runs[r];
 
+        NW_TRY(add_hosts(work, run));
         for (size_t i = 0; i < run->record_count; i++)
             NW_TRY(add_record(work, run, &run->records[i]));
         for (int i = 0; run->context.hosts != NULL && i < run->context.host_count; i++)
@@ -346,38 +359,14 @@ static void hand_over(struct work *work, int index, struct list *ends, int *host
     work->edges[index] = NULL;
 }
 
-/* A suspect host explains its ranks. */
-static void excuse_ranks(struct nw_fleet_report *report)
+static nw_rc judge(struct nw_fleet_report *report)
 {
     const struct nw_fleet_level *hosts = &report->levels[NW_FLEET_HOSTS];
     struct nw_fleet_level *ranks = &report->levels[NW_FLEET_RANKS];
 
-    for (int i = 0; i < ranks->fleet.end_count && hosts->fleet.edge_count > 0; i++)
-        if (nw_fleet_is_suspect(&hosts->scores.ends[ranks->host_of_end[i]]))
-            ranks->scores.ends[i].state = NW_FLEET_GOOD;
-    for (size_t i = 0; i < ranks->scores.suspect_count; i++) {
-        struct nw_fleet_suspect *pair = &ranks->scores.suspects[i];
-        const int a = ranks->host_of_end[pair->a], b = ranks->host_of_end[pair->b];
-
-        for (size_t k = 0; k < hosts->scores.suspect_count && !pair->explained; k++) {
-            const struct nw_fleet_suspect *of_hosts = &hosts->scores.suspects[k];
-
-            pair->explained =
-                (of_hosts->a == a && of_hosts->b == b) || (of_hosts->a == b && of_hosts->b == a);
-        }
-        pair->explained |=
-            hosts->fleet.edge_count > 0 && (nw_fleet_is_suspect(&hosts->scores.ends[a]) ||
-                                            nw_fleet_is_suspect(&hosts->scores.ends[b]));
-    }
-}
-
-static nw_rc judge(struct nw_fleet_report *report)
-{
-    const struct nw_fleet_level *hosts = &report->levels[NW_FLEET_HOSTS];
-
     for (int i = 0; i < NW_FLEET_LEVELS; i++)
         NW_TRY(nw_fleet_score(&report->levels[i].fleet, &report->levels[i].scores));
-    excuse_ranks(report);
+    nw_fleet_excuse(&hosts->scores, ranks->host_of_end, &ranks->fleet, &ranks->scores);
     for (int i = 0; i < NW_FLEET_LEVELS; i++) {
         const struct nw_fleet_level *level = &report->levels[i];
         const struct nw_fleet_names names = {.kind = level->kind,
