@@ -255,8 +255,8 @@ static nw_rc add_record(const struct reading *reading, const struct flow *flow, 
     snprintf(record->host_a, sizeof record->host_a, "%s", flow->from);
     snprintf(record->host_b, sizeof record->host_b, "%s", flow->to);
     snprintf(record->source, sizeof record->source, "%s", reading->where);
-    record->time_ns =
-        nw_stats_single(seconds > 0 ? seconds * 1e9 : (double)record->bytes / rate * 1e9);
+    record->time_ns = nw_stats_single(
+        seconds > 0 && seconds < 1e9 ? seconds * 1e9 : (double)record->bytes / rate * 1e9);
     record->algbw_bytes_per_s = record->busbw_bytes_per_s = rate;
     return NW_OK;
 }
