@@ -85,9 +85,9 @@ bool nw_record_same_identity(const struct nw_record *a, const struct nw_record *
            a->rank_count == b->rank_count && a->host_count == b->host_count &&
            a->bytes == b->bytes && a->in_place == b->in_place && a->peer_a == b->peer_a &&
            a->peer_b == b->peer_b && a->piece_bytes == b->piece_bytes &&
-           a->stream_count == b->stream_count && a->m == b->m &&
-           a->n == b->n && a->k == b->k && strcmp(a->nic_a, b->nic_a) == 0 &&
-           strcmp(a->nic_b, b->nic_b) == 0 && strcmp(a->memory, b->memory) == 0;
+           a->stream_count == b->stream_count && a->m == b->m && a->n == b->n && a->k == b->k &&
+           strcmp(a->nic_a, b->nic_a) == 0 && strcmp(a->nic_b, b->nic_b) == 0 &&
+           strcmp(a->memory, b->memory) == 0;
 }
 
 void nw_context_init(struct nw_context *context)

@@ -54,9 +54,8 @@ void nw_bench_hold(struct nw_bench_text *text, const struct nw_record *record)
 
 static const struct nw_bench_layout *layout_of(const struct nw_record *record)
 {
-    static const struct nw_bench_layout *const tables[] = {nw_bench_coll_layouts,
-                                                           nw_bench_device_layouts,
-                                                           nw_bench_nic_layouts};
+    static const struct nw_bench_layout *const tables[] = {
+        nw_bench_coll_layouts, nw_bench_device_layouts, nw_bench_nic_layouts};
 
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         for (const struct nw_bench_layout *row = tables[i]; row->case_name != NULL; row++)
