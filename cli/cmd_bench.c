@@ -1,7 +1,9 @@
 /* nodeworth bench: measure, show nccl-tests' table, keep every record on disk as it comes. */
+#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -138,35 +140,55 @@ static bool has_case(const struct nw_plan *plan, const char *name)
     return false;
 }
 
-/* Beside the results: FILE's folder/exclude-hosts, where some host is to be left out. What the file
- * holds is judged, so that a resumed run counts as a whole. */
-static nw_rc write_excluded(const struct session *session)
+/* What the file holds is judged, so that a resumed run counts as a whole. Nobody is a suspect: a
+ * list of an earlier run would be wrong now. */
+static nw_rc update_excluded(const struct session *session, const char *path)
 {
     struct nw_results results = {0};
-    struct nw_fleet_report report;
-    const char *slash = strrchr(session->path, '/');
-    char path[sizeof session->path + 16];
+    struct nw_fleet_report report = {.suspect_count = 0};
     nw_rc rc;
 
-    if (session->path[0] == '\0' || !has_case(&session->plan, "pairs"))
-        return NW_OK;
-    snprintf(path, sizeof path, "%.*sexclude-hosts",
-             slash != NULL ? (int)(slash + 1 - session->path) : 0, session->path);
     NW_TRY(nw_results_read(session->path, &results));
     rc = nw_fleet_of_results(&results, &report);
     nw_results_free(&results);
     if (rc == NW_ENODEV) { /* one rank: no pairs */
         nw_clear_error();
-        return NW_OK;
+        rc = NW_OK;
     }
-    if (rc == NW_OK && report.suspect_count > 0) {
+    NW_TRY(rc);
+    if (report.suspect_count > 0) {
         rc = nw_fleet_write_excluded(&report, path);
         if (rc == NW_OK)
-            nw_message("%zu hosts to leave out are in %s", report.suspect_count, path);
-    }
-    if (rc == NW_OK)
-        nw_fleet_report_free(&report);
+            nw_message("%zu host%s to leave out: %s", report.suspect_count,
+                       report.suspect_count == 1 ? "" : "s", path);
+    } else if (unlink(path) != 0 && errno != ENOENT)
+        rc = nw_fail(NW_EIO, "%s: nobody is to be left out any more, and it cannot be removed: %s",
+                     path, strerror(errno));
+    nw_fleet_report_free(&report);
     return rc;
+}
+
+/* The hosts to leave out, beside the results: FOLDER/exclude-hosts of --out, FILE.exclude-hosts of
+ * -J. The results are on disk by then: a failure is said, and does not change the exit status. A
+ * pipe or a device cannot be read again. */
+static void write_excluded(const struct session *session)
+{
+    static const char name[] = "exclude-hosts";
+    const struct nw_plan *plan = &session->plan;
+    char path[sizeof session->path + sizeof name + 1];
+    struct stat file;
+
+    if (session->path[0] == '\0' || !has_case(plan, "pairs") || stat(session->path, &file) != 0 ||
+        !S_ISREG(file.st_mode))
+        return;
+    if (plan->json_file != NULL)
+        snprintf(path, sizeof path, "%s.%s", session->path, name);
+    else
+        snprintf(path, sizeof path, "%s/%s", plan->out_dir, name);
+    if (update_excluded(session, path) != NW_OK) {
+        nw_message("warning: %s", nw_last_error()->text);
+        nw_clear_error();
+    }
 }
 
 static nw_rc check_same_hosts(const struct session *session, const struct nw_context *context)
@@ -278,7 +300,7 @@ static nw_rc run_rank(struct nw_comm *comm, void *argument)
         nw_cli_fail(rc);
     closed = close_sinks(session, is_complete(rc) && !session->lane_broke);
     if (is_complete(rc) && closed == NW_OK)
-        closed = write_excluded(session);
+        write_excluded(session);
     if (rc == NW_OK && closed != NW_OK)
         nw_cli_fail(rc = closed);
     session->rc = rc;
