@@ -35,26 +35,24 @@ nw_rc nw_json_set_new(json_t *object, const char *key, json_t *value)
     return NW_OK;
 }
 
-nw_rc nw_json_set_text(json_t *object, const char *key, const char *text)
+json_t *nw_json_text(const char *text)
 {
-    if (text == NULL)
-        return NW_OK;
     json_t *value = json_string(text);
-
-    if (value != NULL)
-        return nw_json_set_new(object, key, value);
-    /* Not UTF-8: text of a foreign file or device. Its ASCII part is kept. */
-    char *ascii = strdup(text);
+    char *ascii = value == NULL ? strdup(text) : NULL;
 
     if (ascii == NULL)
-        return nw_fail(NW_ENOMEM, "JSON: no memory for key \"%s\"", key);
+        return value;
     for (char *c = ascii; *c != '\0'; c++)
         if ((unsigned char)*c >= 0x80)
             *c = '?';
-    const nw_rc rc = nw_json_set_new(object, key, json_string(ascii));
-
+    value = json_string(ascii);
     free(ascii);
-    return rc;
+    return value;
+}
+
+nw_rc nw_json_set_text(json_t *object, const char *key, const char *text)
+{
+    return text != NULL ? nw_json_set_new(object, key, nw_json_text(text)) : NW_OK;
 }
 
 nw_rc nw_json_set_real(json_t *object, const char *key, double value)

@@ -15,6 +15,9 @@
  * (json_decref). */
 nw_rc nw_json_load(const char *path, uint64_t max_bytes, json_t **root_out);
 
+/* A string; of text that is not UTF-8 (a foreign file's) the ASCII part. NULL: no memory. */
+json_t *nw_json_text(const char *text);
+
 /* Set a key; NULL text and NAN/infinite numbers leave it out. Return NW_ENOMEM when jansson does.
  */
 nw_rc nw_json_set_text(json_t *object, const char *key, const char *text);

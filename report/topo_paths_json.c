@@ -20,7 +20,7 @@ static nw_rc add_matrix(const struct nw_topo *topo, const struct nw_path_devices
     for (int i = 0; i < devices->count && rc == NW_OK; i++) {
         json_t *row = json_array();
 
-        if (json_array_append_new(names, json_string(topo->nodes[devices->nodes[i]].name)) != 0)
+        if (json_array_append_new(names, nw_json_text(topo->nodes[devices->nodes[i]].name)) != 0)
             rc = NW_ENOMEM;
         for (int j = 0; j < devices->count && rc == NW_OK; j++)
             if (json_array_append_new(row, json_string(nw_report_path_cell(

@@ -100,7 +100,7 @@ static nw_rc names_to_json(const struct nw_fleet_report *report, const char *key
     NW_TRY(nw_json_set_new(root, key, list));
     for (int i = 0; i < hosts->fleet.end_count; i++)
         if ((suspects ? nw_fleet_is_suspect(&hosts->scores.ends[i]) : report->leave_out[i]) &&
-            json_array_append_new(list, json_string(hosts->ends[i])) != 0)
+            json_array_append_new(list, nw_json_text(hosts->ends[i])) != 0)
             return nw_fail(NW_ENOMEM, "no memory for the JSON of the hosts");
     return NW_OK;
 }
