@@ -23,6 +23,8 @@ struct work {
     double *values;      /* room for both ends of all edges, and for all ends */
     size_t *first;       /* of each end, and one more */
     size_t *pairs, *bad; /* of each end in the class at hand */
+    bool *several;       /* of each end: two partners and more, in the class at hand or in any */
+    int *partner;        /* of each end: the first one; -1: none yet */
 };
 
 static int compare_doubles(const void *a, const void *b)
@@ -69,6 +71,28 @@ static bool is_outlier(double share, double z, const struct usual *usual)
 {
     return (share < NW_FLEET_SLOW_SHARE && z < NW_FLEET_SLOW_Z) ||
            (share < NW_FLEET_LOW_SHARE && z < NW_FLEET_LOW_Z && usual->count >= NW_FLEET_LOW_LEAST);
+}
+
+/* With one partner only, nobody can tell which of the two is to blame: the pair is named. `class`
+ * -1: over all. `measured`: failed pairs do not count. */
+static void count_partners(struct work *work, int class, bool measured)
+{
+    for (int end = 0; end < work->fleet->end_count; end++) {
+        work->several[end] = false;
+        work->partner[end] = -1;
+    }
+    for (size_t i = 0; i < work->fleet->edge_count; i++) {
+        const struct nw_fleet_edge *edge = &work->fleet->edges[i];
+
+        if ((class >= 0 && edge->class != class) || (measured && isnan(edge->bytes_per_s)))
+            continue;
+        for (int side = 0; side < 2; side++) {
+            const int end = side == 0 ? edge->a : edge->b, other = side == 0 ? edge->b : edge->a;
+
+            work->several[end] |= work->partner[end] >= 0 && work->partner[end] != other;
+            work->partner[end] = other;
+        }
+    }
 }
 
 /* ---- ends --------------------------------------------------------------------------------------
@@ -153,15 +177,19 @@ static void judge_ends(struct work *work, int class, double pair_deviation)
         struct nw_fleet_end *score = &work->scores->ends[end];
         const double share = work->reach[end] / usual.median;
         const double z = nw_modified_z(work->reach[end], usual.median, usual.deviation);
+        const bool was_slow = score->state == NW_FLEET_SLOW;
 
         if (isnan(share))
             continue;
-        if (score->state == NW_FLEET_UNKNOWN)
-            score->state = NW_FLEET_GOOD;
-        if (is_outlier(share, z, &usual) &&
-            best_of(work, end, class) < NW_FLEET_LOW_SHARE * usual.median)
+        const bool slow = work->several[end] && is_outlier(share, z, &usual) &&
+                          best_of(work, end, class) < NW_FLEET_LOW_SHARE * usual.median;
+
+        if (slow)
             score->state = NW_FLEET_SLOW;
-        if (isnan(score->share) || share < score->share) {
+        else if (score->state == NW_FLEET_UNKNOWN)
+            score->state = NW_FLEET_GOOD;
+        /* of a slow one: only a class where it is slow says by how much */
+        if (slow == was_slow ? isnan(score->share) || share < score->share : slow) {
             score->share = share;
             score->z = z;
             score->class = class;
@@ -171,6 +199,16 @@ static void judge_ends(struct work *work, int class, double pair_deviation)
 
 /* ---- pairs -------------------------------------------------------------------------------------
  */
+
+/* What an end with one partner can do is not known from that pair itself: as much as others. */
+static double expected_of(const struct work *work, int end, int class)
+{
+    const struct nw_fleet_class *row = &work->scores->classes[class];
+
+    return work->several[end] || row->pair_count - row->failed_count < MAJORITY_PAIRS + 1
+               ? work->reach[end]
+               : fmax(work->reach[end], row->median_bytes_per_s);
+}
 
 static struct usual usual_share(struct work *work, int class)
 {
@@ -182,7 +220,8 @@ static struct usual usual_share(struct work *work, int class)
 
         if (edge->class != class || isnan(edge->bytes_per_s))
             continue;
-        score->expected_bytes_per_s = fmin(work->reach[edge->a], work->reach[edge->b]);
+        score->expected_bytes_per_s =
+            fmin(expected_of(work, edge->a, class), expected_of(work, edge->b, class));
         score->share = edge->bytes_per_s / score->expected_bytes_per_s;
         score->usual_share = edge->bytes_per_s / work->scores->classes[class].median_bytes_per_s;
         work->values[count++] = fmin(score->share, 1); /* more is unsteadiness, no width of noise */
@@ -284,10 +323,11 @@ static void count_class(struct work *work, int class)
 static void judge_majorities(struct work *work, int class)
 {
     count_class(work, class);
+    count_partners(work, class, false);
     for (int end = 0; end < work->fleet->end_count; end++) {
         struct nw_fleet_end *score = &work->scores->ends[end];
-        const bool most =
-            work->pairs[end] > MAJORITY_PAIRS && 2 * work->bad[end] > work->pairs[end];
+        const bool most = work->several[end] && work->pairs[end] > MAJORITY_PAIRS &&
+                          2 * work->bad[end] > work->pairs[end];
         const bool worse = most && (score->state != NW_FLEET_FLAKY ||
                                     work->bad[end] * score->class_pair_count >
                                         score->class_bad_count * work->pairs[end]);
@@ -307,10 +347,11 @@ static void judge_counts(struct work *work)
 {
     const size_t ends = (size_t)work->fleet->end_count;
 
+    count_partners(work, -1, false);
     for (size_t i = 0; i < ends; i++) {
         struct nw_fleet_end *end = &work->scores->ends[i];
 
-        if (end->pair_count > 0 && end->failed_count == end->pair_count)
+        if (work->several[i] && end->failed_count == end->pair_count)
             end->state = NW_FLEET_FAILED;
         work->values[i] = (double)(end->slow_count + end->failed_count);
     }
@@ -431,9 +472,11 @@ static nw_rc allocate(struct work *work)
     work->first = calloc(ends + 2, sizeof *work->first);
     work->pairs = calloc(ends + 1, sizeof *work->pairs);
     work->bad = calloc(ends + 1, sizeof *work->bad);
+    work->several = calloc(ends + 1, sizeof *work->several);
+    work->partner = calloc(ends + 1, sizeof *work->partner);
     if (scores->ends == NULL || scores->pairs == NULL || scores->classes == NULL ||
         work->reach == NULL || work->values == NULL || work->first == NULL || work->pairs == NULL ||
-        work->bad == NULL)
+        work->bad == NULL || work->several == NULL || work->partner == NULL)
         return nw_fail(NW_ENOMEM, "no memory to judge %zu pairs of %d", fleet->edge_count,
                        fleet->end_count);
     for (size_t i = 0; i < ends; i++)
@@ -453,6 +496,7 @@ nw_rc nw_fleet_score(const struct nw_fleet *fleet, struct nw_fleet_scores *score
     for (int class = 0; class < fleet->class_count && rc == NW_OK; class ++) {
         summarise(&work, class);
         find_reach(&work, class);
+        count_partners(&work, class, true);
         const struct usual usual = usual_share(&work, class);
 
         judge_ends(&work, class, usual.deviation);
@@ -469,6 +513,8 @@ nw_rc nw_fleet_score(const struct nw_fleet *fleet, struct nw_fleet_scores *score
     free(work.first);
     free(work.pairs);
     free(work.bad);
+    free(work.several);
+    free(work.partner);
     if (rc != NW_OK)
         nw_fleet_scores_free(&scores);
     else

@@ -109,7 +109,7 @@ static nw_rc tell_slow_end(const struct tell *tell, int index, const char *code)
 
     return nw_findings_add(
         tell->findings, NW_FINDING_WARN, code, tell->names->ends[index], end_remedy,
-        "%s: %s GB/s at best with any partner, %.0f %% of the %s GB/s of the "
+        "%s: it reaches %s GB/s with its better partners, %.0f %% of the %s GB/s of the "
         "other %s (robust z-score %.0f)",
         tell->names->classes[end->class], nw_format_gb_per_s(rate, end->share * usual),
         100 * end->share, nw_format_gb_per_s(other, usual), tell->names->kinds, end->z);
@@ -139,13 +139,17 @@ static nw_rc tell_end(const struct tell *tell, int index)
 static size_t edge_of(const struct tell *tell, const struct nw_fleet_suspect *suspect)
 {
     size_t found = 0;
+    double least = INFINITY;
 
     for (size_t i = 0; i < tell->fleet->edge_count; i++) {
         const struct nw_fleet_edge *edge = &tell->fleet->edges[i];
 
-        if (edge->class == suspect->class && ((edge->a == suspect->a && edge->b == suspect->b) ||
-                                              (edge->a == suspect->b && edge->b == suspect->a)))
+        if (edge->class == suspect->class && tell->scores->pairs[i].share < least &&
+            ((edge->a == suspect->a && edge->b == suspect->b) ||
+             (edge->a == suspect->b && edge->b == suspect->a))) {
             found = i;
+            least = tell->scores->pairs[i].share;
+        }
     }
     return found;
 }
@@ -220,8 +224,14 @@ static nw_rc tell_class(const struct tell *tell, int class)
             tell->names->kinds, row->end_clusters.high_count,
             nw_format_gb_per_s(high, row->end_clusters.high_mean), row->end_clusters.low_count,
             nw_format_gb_per_s(low, row->end_clusters.low_mean)));
-    if (!row->divided || !row->two_clusters)
+    if (!row->divided)
         return NW_OK;
+    if (!row->two_clusters)
+        return nw_findings_add(tell->findings, NW_FINDING_WARN, "pairs-divided",
+                               tell->names->classes[class],
+                               "look at what many paths share: switches, uplinks, routing, load",
+                               "%zu of %zu pairs are slow, too many to name single ones",
+                               row->slow_count, row->pair_count - row->failed_count);
     low_shares(tell, class, &least, &most);
     return nw_findings_add(
         tell->findings, NW_FINDING_WARN, "two-clusters", tell->names->classes[class],
@@ -229,12 +239,12 @@ static nw_rc tell_class(const struct tell *tell, int class)
                    "at oversubscribed uplinks"
                  : "compare the switches and cables of the two groups",
         "two clusters of pairs, no noise: %zu near %s GB/s and %zu near %s GB/s. Each of the %s "
-        "has "
-        "%.0f to %.0f %% of its pairs in the slower one: %s",
+        "has %.0f to %.0f %% of its pairs in the slower one: %s",
         row->clusters.high_count, nw_format_gb_per_s(high, row->clusters.high_mean),
         row->clusters.low_count, nw_format_gb_per_s(low, row->clusters.low_mean),
         tell->names->kinds, 100 * least, 100 * most,
         least > 0 && most < 1 ? "it is the paths between them, not single ones of them"
+        : most < 1            ? "some of them have none in it"
                               : "some of them are always in it");
 }
 

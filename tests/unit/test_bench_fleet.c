@@ -189,7 +189,7 @@ Test(bench_fleet, two_clusters_of_like_size_are_said_and_no_pair_is_named)
     drop(sample);
 }
 
-Test(bench_fleet, half_of_the_hosts_slow_is_said_and_the_slower_half_named)
+Test(bench_fleet, a_slow_minority_of_hosts_is_named)
 {
     struct sample *sample = make(8, 0.01, 3);
     char text[512];
@@ -257,4 +257,203 @@ Test(bench_fleet, pairs_of_hosts_are_the_means_of_their_ranks_pairs)
     cr_expect_float_eq(edges[0].high_bytes_per_s, 3.5e9, 1);
     cr_expect(edges[1].a == 0 && edges[1].b == 2 && isnan(edges[1].bytes_per_s));
     free(edges);
+}
+
+static const char *const names[] = {"h0", "h1", "h2",  "h3",  "h4",  "h5",  "h6",  "h7",
+                                    "h8", "h9", "h10", "h11", "h12", "h13", "h14", "h15"};
+
+/* "pair-slow h2, h3; " and so on; `last`: the last one's words. */
+static void tell(struct sample *sample, size_t most, char list[512], char last[512])
+{
+    static const char *const classes[] = {"class 0", "class 1"};
+    const struct nw_fleet_names all = {"host", "hosts", names, classes};
+    struct nw_findings findings = {0};
+    size_t length = 0;
+
+    cr_assert_eq(nw_fleet_findings(&sample->fleet, &sample->scores, &all, most, &findings), NW_OK);
+    list[0] = last[0] = '\0';
+    for (size_t i = 0; i < findings.count; i++) {
+        length += (size_t)snprintf(list + length, 512 - length, "%s %s; ", findings.items[i].code,
+                                   findings.items[i].where);
+        snprintf(last, 512, "%s", findings.items[i].text);
+    }
+    nw_findings_free(&findings);
+}
+
+Test(bench_fleet, of_a_pair_whose_end_has_no_other_partner_the_pair_is_named_and_no_host)
+{
+    static const struct {
+        double bytes_per_s;
+        const char *text;
+    } rows[] = {{3e9, "pair:0-12 "}, {NAN, "no-result:0-12 "}, {10e9, ""}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct sample *sample = make(12, 0.01, 3);
+        char text[512];
+
+        for (int times = 0; times < 3; times++)
+            sample->edges[sample->fleet.edge_count++] = (struct nw_fleet_edge){
+                .a = 0, .b = 12, .bytes_per_s = rows[i].bytes_per_s, .high_bytes_per_s = NAN};
+        sample->fleet.end_count = 13;
+        score(sample, text);
+        cr_expect_str_eq(text, rows[i].text, "%g: %s", rows[i].bytes_per_s, text);
+        drop(sample);
+    }
+}
+
+Test(bench_fleet, of_disjoint_pairs_the_slow_one_is_named_and_no_host)
+{
+    struct sample *sample = make(16, 0.01, 3);
+    char text[512];
+    size_t count = 0;
+
+    for (size_t i = 0; i < sample->fleet.edge_count; i++)
+        if (sample->edges[i].a % 2 == 0 && sample->edges[i].b == sample->edges[i].a + 1)
+            sample->edges[count++] = sample->edges[i];
+    sample->fleet.edge_count = count;
+    edge(sample, 4, 5)->bytes_per_s = 3e9;
+    score(sample, text);
+    cr_expect_str_eq(text, "pair:4-5 ");
+    drop(sample);
+}
+
+Test(bench_fleet, many_slow_pairs_that_are_no_cluster_are_said_and_none_is_named)
+{
+    struct sample *sample = make(12, 0.01, 3);
+    char text[512], list[512], last[512];
+    unsigned seed = 1;
+
+    for (size_t i = 0; i < sample->fleet.edge_count; i++)
+        if (i % 5 < 2)
+            sample->edges[i].bytes_per_s = 1e9 + 8e9 * rand_r(&seed) / RAND_MAX;
+    score(sample, text);
+    cr_expect_str_eq(text, "");
+    cr_expect(sample->scores.classes[0].divided && !sample->scores.classes[0].two_clusters);
+    tell(sample, 8, list, last);
+    cr_expect_str_eq(list, "pairs-divided class 0; ");
+    cr_expect_str_eq(last, "25 of 66 pairs are slow, too many to name single ones");
+    drop(sample);
+}
+
+Test(bench_fleet, a_slow_majority_of_hosts_is_said_and_none_is_named)
+{
+    struct sample *sample = make(8, 0.01, 3);
+    char text[512], list[512], last[512];
+
+    for (size_t i = 0; i < sample->fleet.edge_count; i++)
+        if (sample->edges[i].a < 5)
+            sample->edges[i].bytes_per_s *= 0.3;
+    score(sample, text);
+    cr_expect_str_eq(text, "");
+    cr_expect(sample->scores.classes[0].ends_divided);
+    tell(sample, 8, list, last);
+    cr_expect_str_eq(list, "two-clusters class 0; ");
+    cr_expect(strstr(last, "of hosts: 3 reach ") != NULL && strstr(last, ", 5 only ") != NULL, "%s",
+              last);
+    drop(sample);
+}
+
+Test(bench_fleet, more_slow_pairs_than_fit_are_counted)
+{
+    struct sample *sample = make(16, 0.01, 3);
+    char text[512], list[512], last[512];
+
+    for (int a = 0; a < 16; a += 2)
+        edge(sample, a, a + 1)->bytes_per_s = 1e9 * (1 + a / 4.0);
+    score(sample, text);
+    tell(sample, 2, list, last);
+    cr_expect_str_eq(list, "pair-slow h0, h1; pair-slow h2, h3; pairs-more hosts; ");
+    cr_expect_str_eq(last, "6 more pairs are slow or gave no result");
+    drop(sample);
+}
+
+Test(bench_fleet, a_host_slow_in_one_class_is_told_by_that_class)
+{
+    struct sample *sample = make(16, 0.01, 3);
+    const size_t count = sample->fleet.edge_count;
+    char text[512];
+
+    slow_host(sample, 5, 0.7);
+    for (size_t i = 0; i < count; i++) { /* lower still, but it has better moments */
+        struct nw_fleet_edge *other = &sample->edges[count + i];
+
+        *other = sample->edges[i];
+        other->class = 1;
+        if (other->a == 5 || other->b == 5) {
+            other->bytes_per_s *= 0.6 / 0.7;
+            other->high_bytes_per_s = 11e9;
+        }
+    }
+    sample->fleet.edge_count = 2 * count;
+    sample->fleet.class_count = 2;
+    score(sample, text);
+    cr_expect_str_eq(text, "slow:5 ");
+    cr_expect_eq(sample->scores.ends[5].class, 0);
+    cr_expect_float_eq(sample->scores.ends[5].share, 0.7, 0.03);
+    drop(sample);
+}
+
+Test(bench_fleet, of_two_readings_of_a_pair_the_slower_one_is_told)
+{
+    struct sample *sample = make(8, 0.01, 3);
+    char text[512], list[512], last[512];
+
+    edge(sample, 2, 3)->bytes_per_s = 3e9;
+    sample->edges[sample->fleet.edge_count++] =
+        (struct nw_fleet_edge){.a = 2, .b = 3, .bytes_per_s = 5e9, .high_bytes_per_s = NAN};
+    score(sample, text);
+    tell(sample, 2, list, last);
+    cr_expect_str_eq(list, "pair-slow h2, h3; ");
+    cr_expect(strstr(last, ": 3.00 GB/s, where") != NULL, "%s", last);
+    drop(sample);
+}
+
+enum { HOSTS = 6, PER_HOST = 4 };
+
+/* Six hosts of four ranks: host 1, the path between hosts 3 and 4, and rank 0 are slow. */
+Test(bench_fleet, hosts_and_their_pairs_explain_those_of_their_ranks_and_one_slow_rank_stays)
+{
+    struct sample *sample = make(HOSTS * PER_HOST, 0.01, 3);
+    int hosts[HOSTS * PER_HOST];
+    struct sample *groups = calloc(1, sizeof *groups);
+    struct nw_fleet_edge *edges;
+    char text[512];
+    size_t count = 0;
+
+    cr_assert_not_null(groups);
+    for (int i = 0; i < HOSTS * PER_HOST; i++)
+        hosts[i] = i / PER_HOST;
+    for (size_t i = 0; i < sample->fleet.edge_count; i++) {
+        struct nw_fleet_edge *pair = &sample->edges[i];
+        const int a = hosts[pair->a], b = hosts[pair->b];
+
+        if (a == b)
+            continue;
+        if (a == 1 || b == 1)
+            pair->bytes_per_s *= 0.3;
+        if (a == 3 && b == 4)
+            pair->bytes_per_s *= 0.4;
+        if (pair->a == 0)
+            pair->bytes_per_s *= 0.5;
+        sample->edges[count++] = *pair;
+    }
+    sample->fleet.edge_count = count;
+    score(sample, text);
+    cr_expect(strncmp(text, "slow:0 slow:4 slow:5 slow:6 slow:7 pair:", 40) == 0, "%s", text);
+    cr_assert_eq(nw_fleet_merge(&sample->fleet, hosts, &edges, &groups->fleet.edge_count), NW_OK);
+    groups->fleet.edges = edges;
+    groups->fleet.end_count = HOSTS;
+    groups->fleet.class_count = 1;
+    score(groups, text);
+    cr_expect_str_eq(text, "slow:1 pair:3-4 ");
+    nw_fleet_excuse(&groups->scores, hosts, &sample->fleet, &sample->scores);
+    for (int i = 0; i < HOSTS * PER_HOST; i++)
+        cr_expect_eq(nw_fleet_is_suspect(&sample->scores.ends[i]), i == 0, "rank %d is %s", i,
+                     nw_fleet_state_name(sample->scores.ends[i].state));
+    for (size_t i = 0; i < sample->scores.suspect_count; i++)
+        cr_expect(sample->scores.suspects[i].explained, "%d-%d", sample->scores.suspects[i].a,
+                  sample->scores.suspects[i].b);
+    free(edges);
+    drop(groups);
+    drop(sample);
 }
