@@ -107,6 +107,9 @@ struct nw_verbs_word {
  * NULL. */
 const struct nw_verbs_word *nw_verbs_status_word(int status);
 const struct nw_verbs_word *nw_verbs_event_word(int event);
+/* Of a deadline that passed, and of a call that was refused. */
+const struct nw_verbs_word *nw_verbs_silent_word(void);
+const struct nw_verbs_word *nw_verbs_refused_word(void);
 
 /* --- an end --- */
 
@@ -167,9 +170,10 @@ struct nw_verbs_link {
     char memory[32], there_memory[32]; /* "host", "gpu (dma-buf)", "gpu (nvidia_peermem)" */
 };
 const struct nw_verbs_link *nw_verbs_end_link(const struct nw_verbs_end *end);
-/* Why the end is broken; NULL: it is not, or by a deadline. nw_last_error() has the whole sentence.
- */
+/* Why the end is broken; NULL: it is not. nw_last_error() had the whole sentence. */
 const struct nw_verbs_word *nw_verbs_end_trouble(const struct nw_verbs_end *end);
+/* By either: it takes no further run. */
+bool nw_verbs_end_is_broken(const struct nw_verbs_end *end);
 
 /* --- runs --- */
 
@@ -213,7 +217,9 @@ nw_rc nw_verbs_prepare(struct nw_verbs_end *end, const struct nw_verbs_run *run)
 nw_rc nw_verbs_run(struct nw_verbs_end *end, const struct nw_verbs_run *run,
                    struct nw_verbs_result *result_out);
 /* Several ends of this process at once, each with its own run: all rails, or both ends of a card's
- * loop. Stops at the first failure. */
+ * loop. What fails does not stop the others: they go on to their own end or deadline. The first
+ * failure is returned; nw_verbs_end_trouble tells which ends have failed, and results_out is set
+ * of all (NAN of those). */
 nw_rc nw_verbs_run_all(struct nw_verbs_end *const *ends, const struct nw_verbs_run *runs,
                        size_t count, struct nw_verbs_result *results_out);
 

@@ -125,10 +125,12 @@ static nw_rc open_qp(struct nw_verbs_end *end, int index)
 static nw_rc open_queues(struct nw_verbs_end *end)
 {
     struct ibv_device_attr attr;
+    int code;
 
     memset(&attr, 0, sizeof attr);
-    if (end->api->query_device(end->context, &attr) != 0)
-        return nw_verbs_fail_call(end, errno, "the device does not answer");
+    code = end->api->query_device(end->context, &attr);
+    if (code != 0)
+        return nw_verbs_fail_call(end, code, "the device does not answer");
     /* What it serves, and what it asks for, of RDMA reads at a time. */
     end->read_depth =
         (uint32_t)(attr.max_qp_rd_atom < attr.max_qp_init_rd_atom ? attr.max_qp_rd_atom
@@ -201,6 +203,11 @@ const struct nw_verbs_link *nw_verbs_end_link(const struct nw_verbs_end *end)
 const struct nw_verbs_word *nw_verbs_end_trouble(const struct nw_verbs_end *end)
 {
     return end->trouble;
+}
+
+bool nw_verbs_end_is_broken(const struct nw_verbs_end *end)
+{
+    return end->broken;
 }
 
 /* --- the end --- */

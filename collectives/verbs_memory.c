@@ -36,7 +36,7 @@ static const char *limit_text(char text[48])
     return text;
 }
 
-static nw_rc fail_host(const struct nw_verbs_end *end, int code)
+static nw_rc fail_host(struct nw_verbs_end *end, int code)
 {
     char size[32], limit[48];
 

@@ -95,8 +95,11 @@ nw_rc nw_verbs_cm_start(struct nw_verbs_end *end);
 nw_rc nw_verbs_cm_step(struct nw_verbs_end *end, bool *done_out);
 
 /* verbs_wait.c */
-/* Words a failed call of the library: "… : Cannot allocate memory (12)". */
-nw_rc nw_verbs_fail_call(const struct nw_verbs_end *end, int code, const char *what);
+/* No more runs; the first reason stays. */
+void nw_verbs_break(struct nw_verbs_end *end, const struct nw_verbs_word *why);
+/* Words a failed call of the library and breaks the end: "… : Cannot allocate memory (12)". `code`
+ * 0: the call gives no errno. */
+nw_rc nw_verbs_fail_call(struct nw_verbs_end *end, int code, const char *what);
 /* A completion that is no success. */
 nw_rc nw_verbs_fail_completion(struct nw_verbs_end *end, const struct ibv_wc *wc);
 void nw_verbs_wait_start(struct nw_verbs_end *end);

@@ -83,7 +83,7 @@ static nw_rc take_completions(struct nw_verbs_end *end, int *count_out)
     const int count = ibv_poll_cq(end->cq, NW_VERBS_BATCH, completions);
 
     if (count < 0)
-        return nw_verbs_fail_call(end, -count, "the completion queue cannot be read");
+        return nw_verbs_fail_call(end, 0, "the completion queue cannot be read");
     for (int i = 0; i < count; i++) {
         if (completions[i].status != IBV_WC_SUCCESS)
             return nw_verbs_fail_completion(end, &completions[i]);

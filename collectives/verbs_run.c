@@ -155,10 +155,12 @@ nw_rc nw_verbs_supply(struct nw_verbs_end *end, int q, uint64_t count)
 
 nw_rc nw_verbs_prepare(struct nw_verbs_end *end, const struct nw_verbs_run *run)
 {
+    int code;
+
     NW_TRY(check_run(end, run));
     set_up(end, run);
-    if (end->channel != NULL && ibv_req_notify_cq(end->cq, 0) != 0)
-        return nw_verbs_fail_call(end, 0, "a completion queue cannot be watched");
+    if (end->channel != NULL && (code = ibv_req_notify_cq(end->cq, 0)) != 0)
+        return nw_verbs_fail_call(end, code, "a completion queue cannot be watched");
     if (run->ping)
         return nw_verbs_ping_prepare(end);
     for (int q = 0; q < end->flow.qps && receives(run); q++)
@@ -192,7 +194,7 @@ static nw_rc take_completions(struct nw_verbs_end *end, int *count_out)
     const int count = ibv_poll_cq(end->cq, NW_VERBS_BATCH, completions);
 
     if (count < 0)
-        return nw_verbs_fail_call(end, -count, "the completion queue cannot be read");
+        return nw_verbs_fail_call(end, 0, "the completion queue cannot be read");
     for (int i = 0; i < count; i++) {
         const struct ibv_wc *wc = &completions[i];
         struct nw_verbs_queue *queue = &flow->queues[wc->wr_id & 0xff];
@@ -258,12 +260,13 @@ nw_rc nw_verbs_step(struct nw_verbs_end *end, bool *done_out)
 
 /* --- a run --- */
 
-static void word_result(const struct nw_verbs_flow *flow, struct nw_verbs_result *result)
+static void word_result(const struct nw_verbs_flow *flow, bool failed,
+                        struct nw_verbs_result *result)
 {
     const double ns = (double)(flow->last_ns - flow->first_ns);
 
     *result = (struct nw_verbs_result){.ns = NAN, .bytes_per_s = NAN, .messages_per_s = NAN};
-    if (!posts(&flow->run) && (!receives(&flow->run) || flow->run.ping))
+    if (failed || (!posts(&flow->run) && (!receives(&flow->run) || flow->run.ping)))
         return;
     result->ns = ns;
     result->messages = flow->run.count;
@@ -274,33 +277,58 @@ static void word_result(const struct nw_verbs_flow *flow, struct nw_verbs_result
     }
 }
 
-nw_rc nw_verbs_run_all(struct nw_verbs_end *const *ends, const struct nw_verbs_run *runs,
-                       size_t count, struct nw_verbs_result *results_out)
+static nw_rc check_prepared(struct nw_verbs_end *const *ends, const struct nw_verbs_run *runs,
+                            size_t count)
 {
-    size_t left = count;
-
     if (count > 1 && ends[0]->channel != NULL)
         return nw_fail(NW_EUSAGE, "several RDMA ends at once are polled: no events");
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (!ends[i]->prepared || ends[i]->flow.run.op != runs[i].op ||
             ends[i]->flow.run.count != runs[i].count || ends[i]->flow.run.bytes != runs[i].bytes)
             return nw_fail(NW_EUSAGE, "%s: the run was not prepared", ends[i]->name);
+    return NW_OK;
+}
+
+/* One step of each end that is neither done nor broken: an end that stopped in the middle would
+ * leave requests in its queues and completions unread, for the next run to take as its own. */
+static size_t step_all(struct nw_verbs_end *const *ends, size_t count, struct nw_err *first)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        bool done = false;
+
+        if (ends[i]->broken)
+            continue;
+        if (nw_verbs_step(ends[i], &done) == NW_OK) {
+            left += !done;
+            continue;
+        }
+        if (first->rc == NW_OK)
+            *first = *nw_last_error();
+        nw_verbs_break(ends[i], nw_verbs_refused_word());
+    }
+    return left;
+}
+
+nw_rc nw_verbs_run_all(struct nw_verbs_end *const *ends, const struct nw_verbs_run *runs,
+                       size_t count, struct nw_verbs_result *results_out)
+{
+    struct nw_err first = {.rc = NW_OK};
+
+    NW_TRY(check_prepared(ends, runs, count));
+    for (size_t i = 0; i < count; i++) {
         ends[i]->prepared = false;
         ends[i]->flow.run.samples_ns = runs[i].samples_ns;
         nw_verbs_wait_start(ends[i]);
     }
-    while (left > 0) {
-        left = 0;
-        for (size_t i = 0; i < count; i++) {
-            bool done;
-
-            NW_TRY(nw_verbs_step(ends[i], &done));
-            left += !done;
-        }
-    }
+    while (step_all(ends, count, &first) > 0)
+        continue;
     for (size_t i = 0; i < count; i++)
-        word_result(&ends[i]->flow, &results_out[i]);
-    return NW_OK;
+        word_result(&ends[i]->flow, ends[i]->broken, &results_out[i]);
+    return first.rc == NW_OK
+               ? NW_OK
+               : nw_fail_at(first.rc, first.lib, first.lib_code, first.where, "%s", first.text);
 }
 
 nw_rc nw_verbs_run(struct nw_verbs_end *end, const struct nw_verbs_run *run,

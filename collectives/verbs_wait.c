@@ -14,8 +14,18 @@ enum {
     LOOK_FOR_EVENTS_NS = 1000000, /* a system call: not more often */
 };
 
-nw_rc nw_verbs_fail_call(const struct nw_verbs_end *end, int code, const char *what)
+void nw_verbs_break(struct nw_verbs_end *end, const struct nw_verbs_word *why)
 {
+    end->broken = true;
+    if (end->trouble == NULL)
+        end->trouble = why;
+}
+
+nw_rc nw_verbs_fail_call(struct nw_verbs_end *end, int code, const char *what)
+{
+    nw_verbs_break(end, nw_verbs_refused_word());
+    if (code == 0)
+        return nw_fail_lib(NW_ELIB, "verbs", 0, "%s: %s", end->name, what);
     return nw_fail_lib(code == ENOMEM ? NW_ENOMEM : NW_ELIB, "verbs", code, "%s: %s: %s (%d)",
                        end->name, what, strerror(code), code);
 }
@@ -24,9 +34,7 @@ nw_rc nw_verbs_fail_call(const struct nw_verbs_end *end, int code, const char *w
 static nw_rc fail_word(struct nw_verbs_end *end, const struct nw_verbs_word *word, int code,
                        const char *detail)
 {
-    end->broken = true;
-    if (end->trouble == NULL)
-        end->trouble = word;
+    nw_verbs_break(end, word);
     return nw_fail_lib(strcmp(word->where, "here") == 0 ? NW_ELIB : NW_EPEER, "verbs", code,
                        "RDMA %s from %s to %s failed: %s (%s)%s%s%s%s",
                        nw_verbs_op_name(end->flow.run.op), end->link.here, end->link.there,
@@ -120,16 +128,15 @@ void nw_verbs_wait_moved(struct nw_verbs_end *end)
 
 static nw_rc fail_deadline(struct nw_verbs_end *end, const char *what)
 {
+    const struct nw_verbs_word *word = nw_verbs_silent_word();
     char time[32];
 
-    end->broken = true;
-    return nw_fail(
-        NW_ETIMEOUT,
-        "RDMA %s from %s to %s: nothing has moved for %s while %s. Likely: the other side "
-        "has stopped, or packets do not arrive. What to do: look at the other side's "
-        "message, at both ports' counters, and at the GID index and MTU in use",
-        nw_verbs_op_name(end->flow.run.op), end->link.here, end->link.there,
-        nw_format_ns(time, end->wish.timeout_ns), what);
+    nw_verbs_break(end, word);
+    return nw_fail(NW_ETIMEOUT,
+                   "RDMA %s from %s to %s: nothing has moved for %s while %s. Likely: %s. What to "
+                   "do: %s",
+                   nw_verbs_op_name(end->flow.run.op), end->link.here, end->link.there,
+                   nw_format_ns(time, end->wish.timeout_ns), what, word->cause, word->remedy);
 }
 
 /* Until there is a completion, an event of the device, or no more time. */
@@ -147,9 +154,9 @@ static nw_rc sleep_for_event(struct nw_verbs_end *end, double left_ns)
     if (end->api->get_cq_event(end->channel, &cq, &context) != 0)
         return nw_verbs_fail_call(end, errno, "waiting for a completion");
     end->api->ack_cq_events(cq, 1);
-    if (ibv_req_notify_cq(end->cq, 0) != 0)
-        return nw_verbs_fail_call(end, errno, "a completion queue cannot be watched");
-    return NW_OK;
+    const int code = ibv_req_notify_cq(end->cq, 0); /* an errno */
+    return code == 0 ? NW_OK
+                     : nw_verbs_fail_call(end, code, "a completion queue cannot be watched");
 }
 
 nw_rc nw_verbs_wait_idle(struct nw_verbs_end *end, const char *what)

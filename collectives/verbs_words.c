@@ -137,6 +137,26 @@ const struct nw_verbs_word *nw_verbs_status_word(int status)
     return row(statuses, sizeof statuses / sizeof *statuses, status);
 }
 
+const struct nw_verbs_word *nw_verbs_silent_word(void)
+{
+    static const struct nw_verbs_word word = {
+        "silent", "between", "nothing has moved for too long",
+        "the other side has stopped, or packets do not arrive",
+        "look at the other side's message, at both ports' counters, and at the GID index and MTU "
+        "in use"};
+
+    return &word;
+}
+
+const struct nw_verbs_word *nw_verbs_refused_word(void)
+{
+    static const struct nw_verbs_word word = {
+        "refused", "here", "the library or the driver refused a call",
+        "the NIC has no more of what was asked for, or its driver does not take it", RAISE_LOG};
+
+    return &word;
+}
+
 const struct nw_verbs_word *nw_verbs_event_word(int event)
 {
     return row(events, sizeof events / sizeof *events, event);

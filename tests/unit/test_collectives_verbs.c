@@ -425,7 +425,7 @@ static nw_rc pair_open(struct pair *pair, const struct nw_verbs_wish *wish)
     return rc;
 }
 
-static void pair_close(struct pair *pair)
+static void pair_close_one(struct pair *pair)
 {
     for (int i = 0; i < 2; i++) {
         nw_verbs_end_close(pair->ends[i]);
@@ -433,6 +433,11 @@ static void pair_close(struct pair *pair)
     }
     nw_verbs_close(pair->verbs);
     tree_remove(pair->root);
+}
+
+static void pair_close(struct pair *pair)
+{
+    pair_close_one(pair);
     cr_expect_eq(nic.open_handles, 0, "%d things of the library were not closed", nic.open_handles);
 }
 
@@ -551,7 +556,7 @@ Test(verbs_run, every_failed_completion_is_said_with_its_side_and_cause)
 {
     for (int status = 1; status < 24; status++)
         for (int ping = 0; ping < 2; ping++) {
-            const struct nw_verbs_wish wish = NW_VERBS_WISH;
+            struct nw_verbs_wish wish = NW_VERBS_WISH;
             const struct nw_verbs_word *word = nw_verbs_status_word(status);
             const struct nw_verbs_run run = {.op = ping ? NW_VERBS_SEND : NW_VERBS_WRITE,
                                              .bytes = 8192,
@@ -565,6 +570,7 @@ Test(verbs_run, every_failed_completion_is_said_with_its_side_and_cause)
             double_reset();
             nic.fail_status = status;
             nic.fail_at = 200;
+            wish.timeout_ns = 20e6; /* the other end of a ping waits for it */
             cr_assert_eq(pair_open(&pair, &wish), NW_OK, "%s", nw_last_error()->text);
             cr_assert_eq(pair_run(&pair, run, results),
                          strcmp(word->where, "here") == 0 ? NW_ELIB : NW_EPEER, "%d", status);
@@ -577,6 +583,62 @@ Test(verbs_run, every_failed_completion_is_said_with_its_side_and_cause)
                       "a broken end takes no more runs");
             pair_close(&pair);
         }
+}
+
+/* Two pairs in one process, of which one fails: the other's data and queues are whole. */
+Test(verbs_run, what_fails_stops_nobody_else)
+{
+    const struct {
+        nw_verbs_op op;
+        bool lose; /* nothing completes there; else a post is refused */
+        const char *key;
+        nw_rc rc;
+    } rows[] = {
+        {NW_VERBS_WRITE, false, "refused", NW_ENOMEM},
+        {NW_VERBS_SEND, false, "refused", NW_ENOMEM},
+        {NW_VERBS_WRITE, true, "silent", NW_ETIMEOUT},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct nw_verbs_wish wish = NW_VERBS_WISH;
+        struct nw_verbs_run run = {.op = rows[i].op,
+                                   .roles = NW_VERBS_GIVES,
+                                   .bytes = 4096,
+                                   .count = 2000,
+                                   .take_at = HALF,
+                                   .span_bytes = HALF},
+                            runs[3] = {run, run, run};
+        struct nw_verbs_result results[3];
+        struct pair bad, good;
+
+        double_reset();
+        wish.timeout_ns = 30e6;
+        cr_assert_eq(pair_open(&bad, &wish), NW_OK, "%s", nw_last_error()->text);
+        cr_assert_eq(pair_open(&good, &wish), NW_OK, "%s", nw_last_error()->text);
+        struct nw_verbs_end *ends[3] = {bad.ends[0], good.ends[0], good.ends[1]};
+
+        runs[2].roles = NW_VERBS_TAKES;
+        for (int end = 0; end < 3; end++)
+            cr_assert_eq(nw_verbs_prepare(ends[end], &runs[end]), NW_OK);
+        nic.only_qp = bad.ends[0]->qps[0];
+        nic.lose = rows[i].lose;
+        nic.post_errno = rows[i].lose ? 0 : ENOMEM;
+        cr_expect_eq(nw_verbs_run_all(ends, runs, 3, results), rows[i].rc, "row %zu: %s", i,
+                     nw_last_error()->text);
+        cr_assert_not_null(nw_verbs_end_trouble(bad.ends[0]), "row %zu", i);
+        cr_expect_str_eq(nw_verbs_end_trouble(bad.ends[0])->key, rows[i].key, "row %zu", i);
+        cr_expect(isnan(results[0].ns));
+        cr_expect_null(nw_verbs_end_trouble(good.ends[0]), "row %zu", i);
+        cr_expect_null(nw_verbs_end_trouble(good.ends[1]), "row %zu", i);
+        cr_expect_eq(results[1].messages, 2000, "row %zu: the other one to its end", i);
+        cr_expect_eq(nw_verbs_prepare(bad.ends[0], &run), NW_EPEER, "a broken end runs no more");
+        /* And what it left is nothing: the next run's figures and data are its own. */
+        memset(good.buffers[0], 0x5a, HALF);
+        cr_assert_eq(pair_run(&good, run, results), NW_OK, "row %zu: %s", i, nw_last_error()->text);
+        cr_expect_eq(memcmp(good.buffers[0], good.buffers[1] + HALF, HALF), 0, "row %zu", i);
+        pair_close_one(&good);
+        pair_close(&bad);
+    }
 }
 
 Test(verbs_run, an_event_of_the_device_is_the_cause_and_silence_ends)

@@ -41,6 +41,8 @@ static struct {
     int fail_status;            /* of the completion of request `fail_at` and later ones */
     uint64_t fail_at;           /* from 1; 0: none fails */
     bool lose;                  /* nothing completes */
+    int post_errno;             /* a request is refused */
+    struct ibv_qp *only_qp;     /* that lose and post_errno are of; NULL: of all */
     bool damage;                /* a byte of each message is changed on its way */
     int event;                  /* of the device, once; -1: none */
     enum ibv_mtu mtu;
@@ -138,13 +140,16 @@ static void double_deliver(struct double_qp *own, const struct ibv_send_wr *requ
 static int double_send(struct ibv_qp *qp, struct ibv_send_wr *request, struct ibv_send_wr **refused)
 {
     struct double_qp *own = (struct double_qp *)qp;
+    const bool hit = nic.only_qp == NULL || nic.only_qp == qp;
     const bool fails = nic.fail_at > 0 && ++nic.requests >= nic.fail_at;
 
     (void)refused;
     nic.requests += nic.fail_at == 0;
     nic.signaled += (request->send_flags & IBV_SEND_SIGNALED) != 0;
     nic.inlined += (request->send_flags & IBV_SEND_INLINE) != 0;
-    if (nic.lose)
+    if (hit && nic.post_errno != 0)
+        return nic.post_errno;
+    if (hit && nic.lose)
         return 0;
     if (fails) {
         double_complete(own->qp.send_cq, request->wr_id, IBV_WC_SEND,
