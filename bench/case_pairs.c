@@ -11,6 +11,7 @@
 #include "bench/agree.h"
 #include "bench/case.h"
 #include "bench/fleet_tell.h"
+#include "bench/pairs_fleet.h"
 #include "bench/pairs_judge.h"
 #include "bench/pairs_plan.h"
 
@@ -183,9 +184,14 @@ static void better_rate(struct pairs *pairs, const struct nw_pair_rate *again)
     for (size_t i = 0; i < pairs->rate_count; i++) {
         struct nw_pair_rate *rate = &pairs->rates[i];
 
-        if (rate->rank_a == again->rank_a && rate->rank_b == again->rank_b &&
-            again->bytes_per_s > rate->bytes_per_s)
+        if (rate->rank_a != again->rank_a || rate->rank_b != again->rank_b)
+            continue;
+        const double before = rate->again ? rate->before_bytes_per_s : rate->bytes_per_s;
+
+        if (again->bytes_per_s > rate->bytes_per_s)
             *rate = *again;
+        rate->again = true;
+        rate->before_bytes_per_s = before;
     }
 }
 
@@ -288,81 +294,18 @@ static bool has_bandwidth(const struct pairs *pairs)
 /* ---- suspects, of three hosts and more ---------------------------------------------------------
  */
 
-struct judged {                  /* rank 0 */
-    struct nw_fleet_edge *edges; /* of hosts */
-    struct nw_fleet fleet;
-    struct nw_fleet_scores scores;
-};
-
-static void free_judged(struct judged *judged)
-{
-    free(judged->edges);
-    nw_fleet_scores_free(&judged->scores);
-    *judged = (struct judged){0};
-}
-
-static nw_rc judge_hosts(const struct pairs *pairs, struct judged *judged_out)
+static nw_rc judge(const struct pairs *pairs, struct nw_pairs_fleet *judged_out)
 {
     const struct nw_pairs_plan *plan = &pairs->plan;
-    struct nw_fleet_edge *ranks = calloc(pairs->rate_count + 1, sizeof *ranks);
-    const struct nw_fleet members = {.end_count = plan->rank_count,
-                                     .class_count = 1,
-                                     .edges = ranks,
-                                     .edge_count = pairs->rate_count};
-    struct judged judged = {.fleet = {.end_count = plan->host_count, .class_count = 1}};
-    nw_rc rc;
 
-    if (ranks == NULL)
-        return nw_fail(NW_ENOMEM, "no memory to judge the pairs of %d hosts", plan->host_count);
-    for (size_t i = 0; i < pairs->rate_count; i++)
-        ranks[i] = (struct nw_fleet_edge){.a = pairs->rates[i].rank_a,
-                                          .b = pairs->rates[i].rank_b,
-                                          .bytes_per_s = pairs->rates[i].bytes_per_s,
-                                          .high_bytes_per_s = pairs->rates[i].high_bytes_per_s,
-                                          .low_bytes_per_s = pairs->rates[i].low_bytes_per_s};
-    rc = nw_fleet_merge(&members, plan->host_of_rank, &judged.edges, &judged.fleet.edge_count);
-    free(ranks);
-    judged.fleet.edges = judged.edges;
-    if (rc == NW_OK)
-        rc = nw_fleet_score(&judged.fleet, &judged.scores);
-    if (rc == NW_OK)
-        *judged_out = judged;
-    else
-        free_judged(&judged);
-    return rc;
+    return nw_pairs_fleet_judge(pairs->rates, pairs->rate_count, plan->host_of_rank,
+                                plan->rank_count, plan->host_count, judged_out);
 }
 
 struct retests {
     int count, left_out;
-    int hosts[2 * RETESTS_MAX][2];
+    struct nw_pairs_again hosts[2 * RETESTS_MAX];
 };
-
-static void add_retest(struct retests *retests, int first, int most, int a, int b)
-{
-    if (a < 0 || b < 0)
-        return;
-    if (retests->count - first < most) {
-        retests->hosts[retests->count][0] = a;
-        retests->hosts[retests->count++][1] = b;
-    } else
-        retests->left_out++;
-}
-
-/* Suspect hosts against a good one, then pairs that no suspect host explains. */
-static void choose_retests(const struct judged *judged, struct retests *retests)
-{
-    const struct nw_fleet_scores *scores = &judged->scores;
-
-    for (int host = 0; host < judged->fleet.end_count; host++)
-        if (nw_fleet_is_suspect(&scores->ends[host]))
-            add_retest(retests, 0, RETESTS_MAX, host,
-                       nw_fleet_known_good(&judged->fleet, scores, host));
-    const int first = retests->count;
-
-    for (size_t i = 0; i < scores->suspect_count; i++)
-        if (!scores->suspects[i].explained)
-            add_retest(retests, first, RETESTS_MAX, scores->suspects[i].a, scores->suspects[i].b);
-}
 
 static nw_rc measure_again(struct pairs *pairs, int a, int b)
 {
@@ -384,12 +327,13 @@ static nw_rc retest(struct pairs *pairs)
     nw_rc rc = NW_OK;
 
     if (bench->comm->rank == 0) {
-        struct judged judged;
+        struct nw_pairs_fleet judged;
 
-        rc = judge_hosts(pairs, &judged);
+        rc = judge(pairs, &judged);
         if (rc == NW_OK) {
-            choose_retests(&judged, &retests);
-            free_judged(&judged);
+            rc = nw_pairs_fleet_again(&judged, pairs->plan.host_of_rank, RETESTS_MAX, retests.hosts,
+                                      &retests.count, &retests.left_out);
+            nw_pairs_fleet_free(&judged);
         }
     }
     NW_TRY(nw_agree(bench->comm, rc));
@@ -399,7 +343,7 @@ static nw_rc retest(struct pairs *pairs)
         bench->total_weight += retests.count * bench->done_weight / (double)bench->done;
     pairs->case_name = "retest";
     for (int i = 0; i < retests.count; i++)
-        NW_TRY(measure_again(pairs, retests.hosts[i][0], retests.hosts[i][1]));
+        NW_TRY(measure_again(pairs, retests.hosts[i].a, retests.hosts[i].b));
     if (retests.left_out > 0)
         nw_bench_finding(bench, NW_FINDING_INFO, "retests-left-out", "",
                          "repair those named first, then measure anew",
@@ -455,15 +399,52 @@ static nw_rc tell_ranks(struct pairs *pairs)
     return NW_OK;
 }
 
+static nw_rc tell_fleet(struct pairs *pairs, const struct nw_fleet *fleet,
+                        const struct nw_fleet_scores *scores, const struct nw_fleet_names *names)
+{
+    struct nw_findings findings = {0};
+    nw_rc rc = nw_fleet_findings(fleet, scores, names, NW_SLOW_PAIRS_MAX, &findings);
+
+    for (size_t i = 0; i < findings.count && rc == NW_OK; i++)
+        nw_bench_finding(pairs->bench, findings.items[i].severity, findings.items[i].code,
+                         findings.items[i].where, findings.items[i].remedy, "%s",
+                         findings.items[i].text);
+    nw_findings_free(&findings);
+    return rc;
+}
+
+static nw_rc tell_between_ranks(struct pairs *pairs, const struct nw_pairs_fleet *judged)
+{
+    static const char *const classes[] = {"ranks of two hosts"};
+    const struct nw_comm *comm = pairs->bench->comm;
+    const size_t count = (size_t)comm->rank_count;
+    const char **names = calloc(count + 1, sizeof *names);
+    char(*texts)[96] = calloc(count + 1, sizeof *texts);
+    const struct nw_fleet_names all = {"rank", "ranks", names, classes};
+    nw_rc rc = NW_OK;
+
+    if (names == NULL || texts == NULL)
+        rc = nw_fail(NW_ENOMEM, "no memory for %zu names", count);
+    for (size_t rank = 0; rank < count && rc == NW_OK; rank++) {
+        snprintf(texts[rank], sizeof texts[rank], "rank %zu on %.64s", rank,
+                 comm->host_names[comm->host_of_rank[rank]]);
+        names[rank] = texts[rank];
+    }
+    if (rc == NW_OK)
+        rc = tell_fleet(pairs, &judged->ranks, &judged->rank_scores, &all);
+    free(texts);
+    free(names);
+    return rc;
+}
+
 static nw_rc tell_hosts(struct pairs *pairs)
 {
     static const char *const classes[] = {"pairs of hosts"};
     const struct nw_comm *comm = pairs->bench->comm;
     const char **names = calloc((size_t)comm->host_count + 1, sizeof *names);
     const struct nw_fleet_names all = {"host", "hosts", names, classes};
-    struct nw_findings findings = {0};
-    struct judged judged;
-    nw_rc rc = names != NULL ? judge_hosts(pairs, &judged)
+    struct nw_pairs_fleet judged;
+    nw_rc rc = names != NULL ? judge(pairs, &judged)
                              : nw_fail(NW_ENOMEM, "no memory for %d names", comm->host_count);
 
     if (rc != NW_OK) {
@@ -472,13 +453,10 @@ static nw_rc tell_hosts(struct pairs *pairs)
     }
     for (int host = 0; host < comm->host_count; host++)
         names[host] = comm->host_names[host];
-    rc = nw_fleet_findings(&judged.fleet, &judged.scores, &all, NW_SLOW_PAIRS_MAX, &findings);
-    for (size_t i = 0; i < findings.count && rc == NW_OK; i++)
-        nw_bench_finding(pairs->bench, findings.items[i].severity, findings.items[i].code,
-                         findings.items[i].where, findings.items[i].remedy, "%s",
-                         findings.items[i].text);
-    nw_findings_free(&findings);
-    free_judged(&judged);
+    rc = tell_fleet(pairs, &judged.hosts, &judged.host_scores, &all);
+    if (rc == NW_OK && judged.ranks.edge_count > 0)
+        rc = tell_between_ranks(pairs, &judged);
+    nw_pairs_fleet_free(&judged);
     free(names);
     return rc;
 }
@@ -526,11 +504,13 @@ static nw_rc run_rounds(void *user)
         return NW_OK;
     if (pairs->plan.by_host && has_bandwidth(pairs))
         NW_TRY(retest(pairs));
-    if (bench->comm->rank != 0)
-        return NW_OK;
-    if (pairs->plan.by_host)
-        NW_TRY(tell_hosts(pairs));
-    return tell_ranks(pairs);
+    nw_rc rc = NW_OK;
+
+    if (bench->comm->rank == 0 && pairs->plan.by_host && has_bandwidth(pairs))
+        rc = tell_hosts(pairs);
+    if (bench->comm->rank == 0 && rc == NW_OK)
+        rc = tell_ranks(pairs);
+    return nw_agree(bench->comm, rc); /* the others must not go on where rank 0 cannot */
 }
 
 nw_rc nw_case_pairs(struct nw_bench *bench)
@@ -544,8 +524,9 @@ nw_rc nw_case_pairs(struct nw_bench *bench)
                          "only one rank takes part: there is no pair to measure");
         return NW_OK;
     }
-    NW_TRY(nw_pairs_plan_open(bench->comm->host_of_rank, bench->comm->rank_count,
-                              bench->comm->host_count, &pairs.plan));
+    rc = nw_pairs_plan_open(bench->comm->host_of_rank, bench->comm->rank_count,
+                            bench->comm->host_count, &pairs.plan);
+    NW_TRY(nw_agree(bench->comm, rc));
     pairs.peer_of_rank = calloc(ranks, sizeof *pairs.peer_of_rank);
     pairs.group_of_rank = calloc(ranks, sizeof *pairs.group_of_rank);
     pairs.identities = calloc(ranks / 2, sizeof *pairs.identities);
@@ -556,6 +537,9 @@ nw_rc nw_case_pairs(struct nw_bench *bench)
         pairs.kept == NULL || (bench->comm->rank == 0 && !bench->dry && pairs.rates == NULL))
         rc = nw_fail(NW_ENOMEM, "no memory for the pairs of %zu ranks", ranks);
     else
+        rc = NW_OK;
+    rc = nw_agree(bench->comm, rc);
+    if (rc == NW_OK)
         rc = nw_bench_series(bench, run_rounds, &pairs);
     free(pairs.rates);
     free(pairs.kept);

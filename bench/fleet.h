@@ -45,9 +45,11 @@ typedef enum {
 struct nw_fleet_edge {
     int a, b;
     int class;
-    double bytes_per_s;      /* NAN: failed */
-    double high_bytes_per_s; /* that it reaches in good moments; NAN: unknown */
-    double low_bytes_per_s;  /* that it reaches for certain; 0 or NAN: unknown */
+    double bytes_per_s;        /* NAN: failed */
+    double high_bytes_per_s;   /* that it reaches in good moments; NAN: unknown */
+    double low_bytes_per_s;    /* that it reaches for certain; 0 or NAN: unknown */
+    bool again;                /* measured again alone; the better of both counts */
+    double before_bytes_per_s; /* then: in company */
 };
 
 /* From the times of calls: the better of the median's interval and the quickest quarter. A path
@@ -108,6 +110,12 @@ struct nw_fleet_scores { /* owns its lists */
 
 nw_rc nw_fleet_score(const struct nw_fleet *fleet, struct nw_fleet_scores *scores_out);
 void nw_fleet_scores_free(struct nw_fleet_scores *scores); /* leaves it empty */
+
+/* A suspect end that alone reaches what is usual was slow in company only: its other pairs, which
+ * were not measured again, say nothing about it, and are removed from fleet->edges, which are
+ * `edges`. */
+nw_rc nw_fleet_drop_cleared(const struct nw_fleet *fleet, struct nw_fleet_edge *edges,
+                            size_t *count_out);
 
 bool nw_fleet_is_suspect(const struct nw_fleet_end *end);
 /* The best end to test suspects against: none of its pairs bad, nearest to the usual or above it;

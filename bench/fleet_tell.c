@@ -25,10 +25,18 @@ static int compare_edges(const void *left, const void *right)
 static struct nw_fleet_edge fold(const struct nw_fleet_edge *edges, size_t count)
 {
     struct nw_fleet_edge mean = edges[0];
-    double sum = 0, high = 0, low = 0;
+    double sum = 0, high = 0, low = 0, before = 0;
+    size_t measured_before = 0;
     size_t measured = 0;
 
     for (size_t i = 0; i < count; i++) {
+        const double first = edges[i].again ? edges[i].before_bytes_per_s : edges[i].bytes_per_s;
+
+        mean.again |= edges[i].again;
+        if (!isnan(first)) {
+            before += first;
+            measured_before++;
+        }
         if (isnan(edges[i].bytes_per_s))
             continue;
         measured++;
@@ -39,6 +47,7 @@ static struct nw_fleet_edge fold(const struct nw_fleet_edge *edges, size_t count
     mean.bytes_per_s = measured > 0 ? sum / (double)measured : NAN;
     mean.low_bytes_per_s = measured > 0 ? low / (double)measured : NAN;
     mean.high_bytes_per_s = measured > 0 ? high / (double)measured : NAN;
+    mean.before_bytes_per_s = measured_before > 0 ? before / (double)measured_before : NAN;
     return mean;
 }
 

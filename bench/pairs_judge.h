@@ -21,7 +21,9 @@ struct nw_pair_rate {
     int rank_a, rank_b;
     bool same_host;
     double bytes_per_s;
-    double high_bytes_per_s, low_bytes_per_s; /* of bench/fleet.h; not looked at here */
+    /* of bench/fleet.h; not looked at here */
+    double high_bytes_per_s, low_bytes_per_s, before_bytes_per_s;
+    bool again;
 };
 
 struct nw_slow_pair {

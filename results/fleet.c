@@ -200,8 +200,12 @@ static nw_rc add_pair_of_ranks(struct work *work, const struct nw_record *record
     for (size_t i = 0; i < work->edge_count[NW_FLEET_RANKS]; i++) {
         struct nw_fleet_edge *old = &work->edges[NW_FLEET_RANKS][i];
 
-        if (old->class == edge.class && old->a == edge.a && old->b == edge.b &&
-            !(old->bytes_per_s >= edge.bytes_per_s) && !isnan(edge.bytes_per_s)) {
+        if (old->class != edge.class || old->a != edge.a || old->b != edge.b)
+            continue;
+        if (!old->again)
+            old->before_bytes_per_s = old->bytes_per_s;
+        old->again = true;
+        if (!(old->bytes_per_s >= edge.bytes_per_s) && !isnan(edge.bytes_per_s)) {
             old->bytes_per_s = edge.bytes_per_s;
             old->high_bytes_per_s = edge.high_bytes_per_s;
             old->low_bytes_per_s = edge.low_bytes_per_s;
@@ -364,8 +368,12 @@ static nw_rc judge(struct nw_fleet_report *report)
     const struct nw_fleet_level *hosts = &report->levels[NW_FLEET_HOSTS];
     struct nw_fleet_level *ranks = &report->levels[NW_FLEET_RANKS];
 
-    for (int i = 0; i < NW_FLEET_LEVELS; i++)
-        NW_TRY(nw_fleet_score(&report->levels[i].fleet, &report->levels[i].scores));
+    for (int i = 0; i < NW_FLEET_LEVELS; i++) {
+        struct nw_fleet_level *level = &report->levels[i];
+
+        NW_TRY(nw_fleet_drop_cleared(&level->fleet, level->edges, &level->fleet.edge_count));
+        NW_TRY(nw_fleet_score(&level->fleet, &level->scores));
+    }
     nw_fleet_excuse(&hosts->scores, ranks->host_of_end, &ranks->fleet, &ranks->scores);
     for (int i = 0; i < NW_FLEET_LEVELS; i++) {
         const struct nw_fleet_level *level = &report->levels[i];

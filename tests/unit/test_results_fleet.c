@@ -190,6 +190,27 @@ Test(results_fleet, a_retest_clears_what_was_slow_only_in_company)
     nw_results_free(&results);
 }
 
+/* Its pairs in company stay slow in the file: they are not held against it. */
+Test(results_fleet, a_host_that_is_as_fast_as_others_alone_is_no_suspect_and_none_of_its_pairs)
+{
+    for (int hosts = 4; hosts <= 10; hosts++)
+        for (int cleared = 0; cleared < 2; cleared++) {
+            struct nw_results results = {0};
+            struct nw_fleet_report report;
+            struct nw_run *run = nw_results_add_run(&results);
+
+            for (int a = 0; a < hosts; a++)
+                for (int b = a + 1; b < hosts; b++)
+                    add_pair(run, "pairs", a, b, a == 0 ? 3.3e9 : 10e9);
+            add_pair(run, "retest", 0, 1, cleared ? 9.9e9 : 3.4e9);
+            cr_assert_eq(nw_fleet_of_results(&results, &report), NW_OK);
+            cr_expect_eq(report.suspect_count, !cleared, "%d hosts", hosts);
+            cr_expect_eq(report.leave_out_count, !cleared, "%d hosts", hosts);
+            nw_fleet_report_free(&report);
+            nw_results_free(&results);
+        }
+}
+
 Test(results_fleet, results_without_pairs_are_refused)
 {
     struct nw_results results = {0};
