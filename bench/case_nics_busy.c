@@ -21,6 +21,7 @@ struct busy {
     bool into_one; /* all groups' data go to one NIC: its rate is the ceiling */
     struct nw_nics nics;
     struct nw_nic_ask ask;
+    int stream_qps; /* what settling gave one stream; 0: not settled yet */
     /* of the round at hand */
     struct nw_nic_round round;
     struct nw_nic_links *links; /* NULL: not opened yet */
@@ -132,33 +133,59 @@ static void identify(const struct busy *busy, const struct kind *kind, int group
     name_end(busy, group, true, record->nic_b);
 }
 
+/* What the pairs of a group did at once, bytes/s; `slowest`: the one that took longest. Each pair's
+ * own rate counts, so that unlike NICs are not held to the slowest one's; a NIC that is software
+ * may be done before the next one starts, and into one NIC the others go faster as one ends: of
+ * those it is all bytes over the time until the last. */
+static double together(const struct busy *busy, int group, double slowest)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < busy->round.count; i++) {
+        const struct nw_nic_pair *pair = &busy->round.pairs[i];
+        const double own = nw_nic_own_rate(busy->links, i);
+
+        if (busy->group_of_pair[i] != group)
+            continue;
+        if (busy->into_one || busy->nics.items[pair->a].software ||
+            busy->nics.items[pair->b].software || !(own > 0))
+            return slowest * (double)pairs_in(busy, group);
+        sum += own;
+    }
+    return sum;
+}
+
 /* All pairs of the group together. */
 static void add_sums(const struct busy *busy, const struct kind *kind, int group,
                      struct nw_record *record)
 {
-    const size_t count = pairs_in(busy, group);
+    int depth = busy->ask.depth;
     double ceiling = 0;
 
     for (size_t i = 0; i < busy->round.count; i++) {
         const struct nw_nic_pair *pair = &busy->round.pairs[i];
-        const uint32_t mtu = nw_nic_settled(busy->links, i)->mtu_bytes;
+        const struct nw_nic_settled *settled = nw_nic_settled(busy->links, i);
+        const uint32_t mtu = settled->mtu_bytes;
         const double of_b = nw_nic_ceiling(&busy->nics.items[pair->b], mtu);
 
         if (busy->group_of_pair[i] != group)
             continue;
         record->mtu_bytes = mtu;
+        if (settled->depth > 0 && settled->depth < depth)
+            depth = settled->depth;
         ceiling = busy->into_one
                       ? of_b
                       : ceiling + fmin(of_b, nw_nic_ceiling(&busy->nics.items[pair->a], mtu));
     }
     record->qps = kind->ping ? 1 : busy->ask.qps;
-    record->depth = kind->ping ? 1 : busy->ask.depth;
+    record->depth = kind->ping ? 1 : depth;
     if (kind->ping)
         return;
     record->ceiling_bytes_per_s = ceiling;
-    record->algbw_bytes_per_s *= (double)count;
+    if (pairs_in(busy, group) > 1 && record->time_ns.median > 0)
+        record->algbw_bytes_per_s = together(busy, group, record->algbw_bytes_per_s);
     if (record->time_ns.median > 0)
-        record->messages_per_s = (double)count * 1e9 / record->time_ns.median;
+        record->messages_per_s = record->algbw_bytes_per_s / (double)record->bytes;
 }
 
 static nw_rc add_failures(struct busy *busy, int group, struct nw_record *record)
@@ -410,9 +437,27 @@ static nw_rc rail(struct busy *busy)
     return rc;
 }
 
+/* What the ports of each pair of hosts could carry, against those of the first pair: of unlike
+ * NICs more than their number, or less. */
+static double first_pairs(const struct busy *busy, int groups)
+{
+    double first = 0, all = 0;
+
+    for (size_t i = 0; i < busy->round.count; i++) {
+        const struct nw_nic_pair *pair = &busy->round.pairs[i];
+        const double bits =
+            fmin(busy->nics.items[pair->a].bits_per_s, busy->nics.items[pair->b].bits_per_s);
+
+        all += bits;
+        first += busy->group_of_pair[i] == 0 ? bits : 0;
+    }
+    return first > 0 && isfinite(all) ? all / first : groups;
+}
+
 static void tell_bisect(const struct busy *busy, double alone, const double *rates, int groups)
 {
-    char sum_text[32], alone_text[32];
+    const double times = first_pairs(busy, groups);
+    char sum_text[32], alone_text[32], times_text[32];
     double sum = 0;
 
     for (int group = 0; group < groups; group++)
@@ -420,16 +465,16 @@ static void tell_bisect(const struct busy *busy, double alone, const double *rat
     if (!isfinite(sum) || !isfinite(alone))
         return; /* a pair has failed, and that was said */
     nw_bench_finding(busy->bench,
-                     sum < TOGETHER_SHARE * alone * groups && !busy->nics.items[0].software
+                     sum < TOGETHER_SHARE * alone * times && !busy->nics.items[0].software
                          ? NW_FINDING_WARN
                          : NW_FINDING_INFO,
                      "bisect-sum", "",
                      "ask for the fabric's oversubscription; look at the slowest pair of hosts",
-                     "half of the hosts to the other half at once: %s GB/s, %.0f %% of %d times "
+                     "half of the hosts to the other half at once: %s GB/s, %.0f %% of %s times "
                      "the %s GB/s of the "
                      "first pair alone",
-                     nw_format_gb_per_s(sum_text, sum), 100 * sum / (alone * groups), groups,
-                     nw_format_gb_per_s(alone_text, alone));
+                     nw_format_gb_per_s(sum_text, sum), 100 * sum / (alone * times),
+                     nw_format_sig(times_text, times, 3), nw_format_gb_per_s(alone_text, alone));
 }
 
 /* The first pair of hosts alone, then all pairs at once; of two hosts there is nothing to tell. */
@@ -482,11 +527,13 @@ static nw_rc incast_to(struct busy *busy, int host)
     if (busy->round.count == 0)
         return NW_OK;
     NW_TRY(settle(busy));
-    if (busy->bench->plan->nic_qps == 0)
-        busy->ask.qps = 1; /* there are as many streams as hosts */
+    if (busy->stream_qps == 0)
+        busy->stream_qps = busy->ask.qps;
+    if (busy->bench->plan->nic_qps == 0) /* what fills the NIC, spread over those who send */
+        busy->ask.qps = (busy->stream_qps + (int)busy->round.count - 1) / (int)busy->round.count;
     snprintf(what, sizeof what, "to %s", comm->host_names[host]);
     NW_TRY(unit(busy, &stream, 1, what, &rate));
-    if (!busy->bench->dry && busy->links != NULL) {
+    if (!busy->bench->dry && busy->links != NULL && busy->round.count > 1) {
         const double ceiling =
             nw_nic_ceiling(&busy->nics.items[target], nw_nic_settled(busy->links, 0)->mtu_bytes);
 

@@ -40,10 +40,11 @@ static nw_rc deal(struct nw_nic_links *links)
     links->is_out = calloc(pairs, sizeof *links->is_out);
     links->failures = calloc(pairs, sizeof *links->failures);
     links->settled = calloc(pairs, sizeof *links->settled);
+    links->own_rates = calloc(pairs, sizeof *links->own_rates);
     links->ends = calloc(pairs * 2, sizeof *links->ends);
     if (owned == NULL || links->slot_of == NULL || links->owner_of == NULL ||
         links->is_out == NULL || links->failures == NULL || links->settled == NULL ||
-        links->ends == NULL) {
+        links->own_rates == NULL || links->ends == NULL) {
         free(owned);
         return nw_fail(NW_ENOMEM, "no memory for %zu pairs of NICs", pairs);
     }
@@ -90,15 +91,15 @@ const void *nw_nic_of(const struct nw_nic_links *links, const char *all, size_t 
     return all + ((size_t)links->owner_of[i] * links->slots + (size_t)links->slot_of[i]) * size;
 }
 
-/* Which side's words: a deadline that passed is what the other side sees of a failure. */
-static const struct nw_nic_failure *cause(const struct nw_nic_failure *a,
+static int telling(nw_rc rc)
+{
+    return rc == NW_OK ? 0 : rc == NW_ETIMEOUT ? 1 : rc == NW_EPEER ? 2 : 3;
+}
+
+const struct nw_nic_failure *nw_nic_cause(const struct nw_nic_failure *a,
                                           const struct nw_nic_failure *b)
 {
-    if (a->rc == NW_OK)
-        return b;
-    if (b->rc == NW_OK)
-        return a;
-    return a->rc == NW_ETIMEOUT || a->rc == NW_EPEER ? b : a;
+    return telling(a->rc) < telling(b->rc) ? b : a;
 }
 
 nw_rc nw_nic_agree(struct nw_nic_links *links, const struct nw_nic_failure *mine)
@@ -107,8 +108,9 @@ nw_rc nw_nic_agree(struct nw_nic_links *links, const struct nw_nic_failure *mine
 
     NW_TRY(nw_nic_exchange(links, mine, sizeof *mine, &all));
     for (size_t pair = 0; pair < links->round->count; pair++) {
-        const struct nw_nic_failure *first = cause(nw_nic_of(links, all, sizeof *mine, pair, 0),
-                                                   nw_nic_of(links, all, sizeof *mine, pair, 1));
+        const struct nw_nic_failure *first =
+            nw_nic_cause(nw_nic_of(links, all, sizeof *mine, pair, 0),
+                         nw_nic_of(links, all, sizeof *mine, pair, 1));
 
         if (links->is_out[pair] || first->rc == NW_OK)
             continue;
@@ -122,6 +124,11 @@ nw_rc nw_nic_agree(struct nw_nic_links *links, const struct nw_nic_failure *mine
 const struct nw_nic_failure *nw_nic_failure(const struct nw_nic_links *links, size_t pair)
 {
     return &links->failures[pair];
+}
+
+double nw_nic_own_rate(const struct nw_nic_links *links, size_t pair)
+{
+    return links->own_rates[pair];
 }
 
 const struct nw_nic_settled *nw_nic_settled(const struct nw_nic_links *links, size_t pair)
@@ -181,7 +188,7 @@ static nw_rc open_end(const struct nw_nic_links *links, struct nw_nic_end *mine)
                              links->ask.gpu ? links->bench->comm->dev : NULL, &mine->end);
 }
 
-static void note(struct nw_nic_failure *failure, nw_rc rc)
+void nw_nic_note(struct nw_nic_failure *failure, nw_rc rc)
 {
     failure->rc = rc;
     if (rc != NW_OK)
@@ -197,7 +204,7 @@ static nw_rc open_ends(struct nw_nic_links *links, struct nw_nic_failure *failur
                        struct hello *hellos)
 {
     for (size_t i = 0; i < links->end_count; i++) {
-        note(&failures[i], open_end(links, &links->ends[i]));
+        nw_nic_note(&failures[i], open_end(links, &links->ends[i]));
         if (failures[i].rc == NW_OK)
             nw_verbs_end_card(links->ends[i].end, hellos[i].card);
     }
@@ -214,7 +221,7 @@ static void connect_steps(struct nw_nic_links *links, struct nw_nic_failure *fai
 
             if (links->is_out[links->ends[i].pair] || failures[i].rc != NW_OK)
                 continue;
-            note(&failures[i], nw_verbs_connect_step(links->ends[i].end, &done));
+            nw_nic_note(&failures[i], nw_verbs_connect_step(links->ends[i].end, &done));
             left += failures[i].rc == NW_OK && !done;
         }
     }
@@ -232,7 +239,7 @@ static nw_rc connect_ends(struct nw_nic_links *links, struct nw_nic_failure *fai
             nw_nic_of(links, all, sizeof *hellos, mine->pair, 1 - mine->side);
 
         if (!links->is_out[mine->pair])
-            note(&failures[i], nw_verbs_connect_start(mine->end, theirs->card));
+            nw_nic_note(&failures[i], nw_verbs_connect_start(mine->end, theirs->card));
     }
     free(all);
     connect_steps(links, failures);
@@ -344,5 +351,6 @@ void nw_nic_links_close(struct nw_nic_links *links)
     free(links->is_out);
     free(links->failures);
     free(links->settled);
+    free(links->own_rates);
     free(links);
 }

@@ -42,8 +42,8 @@ nw_rc nw_nic_links_open(struct nw_bench *bench, const struct nw_nics *nics,
 void nw_nic_links_close(struct nw_nic_links *links);
 
 struct nw_nic_failure {
-    nw_rc rc; /* NW_OK: the pair works */
-    char text[512];
+    nw_rc rc;        /* NW_OK: the pair works */
+    char text[1024]; /* all that nw_fail words, remedy included */
 };
 const struct nw_nic_failure *nw_nic_failure(const struct nw_nic_links *links, size_t pair);
 
@@ -59,6 +59,10 @@ const struct nw_nic_settled *nw_nic_settled(const struct nw_nic_links *links, si
  * failed gets that failure's rc and no time. */
 nw_rc nw_nic_measure(struct nw_nic_links *links, const struct nw_nic_task *task,
                      struct nw_record *records);
+/* Of the last measurement, the same on all ranks: what the pair's own ends did from their first
+ * request to their last completion, though others of its group took longer: the median, bytes/s of
+ * one way; of both ways the slower one. NAN: not in it, a ping, or it failed. */
+double nw_nic_own_rate(const struct nw_nic_links *links, size_t pair);
 /* Writes from a to b for about `ns`, without samples: bytes/s of each pair, the same on all ranks;
  * NAN where it failed. For finding out what suits. */
 nw_rc nw_nic_probe(struct nw_nic_links *links, int qps, int depth, uint64_t bytes, double ns,

@@ -25,6 +25,7 @@ struct nw_nic_links {
     bool *is_out;  /* of each pair: it has failed */
     struct nw_nic_failure *failures;
     struct nw_nic_settled *settled;
+    double *own_rates; /* of each pair: nw_nic_own_rate */
 };
 
 /* Collective: `size` bytes of each of this rank's ends in `mine` (slots × size), of everybody's in
@@ -33,6 +34,12 @@ nw_rc nw_nic_exchange(struct nw_nic_links *links, const void *mine, size_t size,
 /* Of `all`: what stands for a pair's side. */
 const void *nw_nic_of(const struct nw_nic_links *links, const char *all, size_t size, size_t pair,
                       int side);
+/* How a call went: `rc` with the last error's text. */
+void nw_nic_note(struct nw_nic_failure *failure, nw_rc rc);
+/* Of both sides' the one that tells most: a deadline that passed is only what the other side sees
+ * of a failure, and a peer that went away says less than what made it go. */
+const struct nw_nic_failure *nw_nic_cause(const struct nw_nic_failure *a,
+                                          const struct nw_nic_failure *b);
 /* Collective: how each of this rank's ends fares; a pair fails when either side does. */
 nw_rc nw_nic_agree(struct nw_nic_links *links, const struct nw_nic_failure *mine);
 /* Until a wait of the library's ends, ns. */

@@ -16,6 +16,8 @@
 #define STREAM_BATCH 16
 /* Of a connection that has failed: any time will do, nobody reads it. */
 #define LOST_NS 1e6
+/* Of each end, the latest of its own rates: enough for a median. */
+#define OWN_MOST 512
 
 struct nic_work {
     struct nw_work work; /* first */
@@ -25,7 +27,11 @@ struct nic_work {
     struct nw_verbs_end **ends; /* of a run: those that have not failed */
     struct nw_verbs_run *runs;
     struct nw_verbs_result *results;
+    bool is_timed;                   /* the run at hand */
+    size_t *end_of;                  /* of each run: which of this rank's ends */
     struct nw_nic_failure *failures; /* of each of this rank's ends */
+    double *own;                     /* ends x OWN_MOST: their own rates, bytes/s */
+    size_t *own_count;               /* of each end; more than OWN_MOST: the oldest are gone */
 };
 
 /* ---- a run over this rank's ends ---------------------------------------------------------------
@@ -71,26 +77,20 @@ static bool is_lost(const struct nic_work *work, size_t i)
            work->links->is_out[work->links->ends[i].pair] || work->failures[i].rc != NW_OK;
 }
 
-static void lose(struct nic_work *work, size_t i, nw_rc rc)
-{
-    work->failures[i].rc = rc;
-    snprintf(work->failures[i].text, sizeof work->failures[i].text, "%.*s",
-             (int)sizeof work->failures[i].text - 1, nw_last_error()->text);
-}
-
-/* Who of this rank's ends has the failure of a run over several: those that say so; else all. */
+/* Who of this rank's ends has the failure of a run over several: those that broke; all, where none
+ * did (the run was refused). */
 static void lose_run(struct nic_work *work, nw_rc rc)
 {
     bool any = false;
 
     for (size_t i = 0; i < work->links->end_count; i++)
-        if (!is_lost(work, i) && nw_verbs_end_trouble(work->links->ends[i].end) != NULL) {
-            lose(work, i, rc);
+        if (!is_lost(work, i) && nw_verbs_end_is_broken(work->links->ends[i].end)) {
+            nw_nic_note(&work->failures[i], rc);
             any = true;
         }
     for (size_t i = 0; i < work->links->end_count && !any; i++)
         if (!is_lost(work, i))
-            lose(work, i, rc);
+            nw_nic_note(&work->failures[i], rc);
 }
 
 static size_t prepare(struct nic_work *work, uint64_t count, bool ping)
@@ -105,13 +105,26 @@ static size_t prepare(struct nic_work *work, uint64_t count, bool ping)
             continue;
         work->runs[used] = run_of(work, mine, count, ping);
         work->ends[used] = mine->end;
+        work->end_of[used] = i;
         rc = nw_verbs_prepare(mine->end, &work->runs[used]);
         if (rc == NW_OK)
             used++;
         else
-            lose(work, i, rc);
+            nw_nic_note(&work->failures[i], rc);
     }
     return used;
+}
+
+/* Of a run that went well; an end that only looked on has no time. */
+static void keep_rates(struct nic_work *work, size_t used)
+{
+    for (size_t k = 0; k < used; k++) {
+        const size_t i = work->end_of[k];
+
+        if (work->results[k].bytes_per_s > 0)
+            work->own[i * OWN_MOST + work->own_count[i]++ % OWN_MOST] =
+                work->results[k].bytes_per_s;
+    }
 }
 
 /* Collective. `ns_out`: of this rank's ends, 0 where it only looked on. Of several from the first
@@ -136,6 +149,8 @@ static nw_rc run_once(struct nic_work *work, uint64_t count, bool ping, double *
                 ns = used > 1 ? all_ns : work->results[i].ns;
         if (rc != NW_OK)
             ns = LOST_NS * (double)count;
+        else if (work->is_timed)
+            keep_rates(work, used);
     }
     *ns_out = ns;
     return NW_OK;
@@ -265,9 +280,13 @@ static nw_rc nic_time(const struct nw_work *base, uint64_t index, uint32_t calls
 {
     struct nic_work *work = (struct nic_work *)(uintptr_t)base;
     const bool ping = work->task->ping;
+    nw_rc rc;
 
     (void)index;
-    NW_TRY(run_once(work, (uint64_t)calls * work->batch, ping, ns_out));
+    work->is_timed = !ping;
+    rc = run_once(work, (uint64_t)calls * work->batch, ping, ns_out);
+    work->is_timed = false;
+    NW_TRY(rc);
     *ns_out /= work->batch;
     if (ping && work->task->op != NW_VERBS_READ)
         *ns_out /= 2; /* half a round trip, as perftest has it */
@@ -294,9 +313,13 @@ static nw_rc open_work(struct nic_work *work, struct nw_nic_links *links,
         .ends = calloc(count, sizeof *work->ends),
         .runs = calloc(count, sizeof *work->runs),
         .results = calloc(count, sizeof *work->results),
+        .end_of = calloc(count, sizeof *work->end_of),
         .failures = calloc(count, sizeof *work->failures),
+        .own = calloc(count * OWN_MOST, sizeof *work->own),
+        .own_count = calloc(count, sizeof *work->own_count),
     };
-    if (work->ends == NULL || work->runs == NULL || work->results == NULL || work->failures == NULL)
+    if (work->ends == NULL || work->runs == NULL || work->results == NULL || work->end_of == NULL ||
+        work->failures == NULL || work->own == NULL || work->own_count == NULL)
         return nw_fail(NW_ENOMEM, "no memory for %zu connections", count);
     return NW_OK;
 }
@@ -306,7 +329,10 @@ static void close_work(struct nic_work *work)
     free(work->ends);
     free(work->runs);
     free(work->results);
+    free(work->end_of);
     free(work->failures);
+    free(work->own);
+    free(work->own_count);
 }
 
 static int group_count(const struct nw_nic_links *links, const struct nw_nic_task *task)
@@ -315,23 +341,12 @@ static int group_count(const struct nw_nic_links *links, const struct nw_nic_tas
 }
 
 /* A group with a pair that has failed is left out: of its ranks' times nothing is made. */
-static nw_rc fail_group(const struct nw_nic_links *links, const struct nw_nic_task *task, int group,
-                        struct nw_record *record)
-{
-    for (size_t pair = 0; pair < links->round->count; pair++)
-        if (group_of(task, pair) == group && links->is_out[pair]) {
-            record->rc = links->failures[pair].rc;
-            return NW_OK;
-        }
-    return nw_fail(NW_ELIB, "a group of NICs failed without a reason");
-}
-
-static bool is_out(const struct nw_nic_links *links, const struct nw_nic_task *task, int group)
+static nw_rc failure_of(const struct nw_nic_links *links, const struct nw_nic_task *task, int group)
 {
     for (size_t pair = 0; pair < links->round->count; pair++)
         if (group_of(task, pair) == group && links->is_out[pair])
-            return true;
-    return false;
+            return links->failures[pair].rc;
+    return NW_OK;
 }
 
 /* Of the groups that work, in their order: a number each, and the ranks that are in them. */
@@ -344,7 +359,7 @@ static int number_groups(const struct nw_nic_links *links, const struct nw_nic_t
     for (int rank = 0; rank < links->bench->comm->rank_count; rank++)
         group_of_rank[rank] = -1;
     for (int group = 0; group < groups; group++)
-        number_of_group[group] = is_out(links, task, group) ? -1 : count++;
+        number_of_group[group] = failure_of(links, task, group) != NW_OK ? -1 : count++;
     for (size_t i = 0; i < 2 * links->round->count; i++) {
         const int group = group_of(task, i / 2);
 
@@ -363,16 +378,51 @@ static nw_rc report(const struct nic_work *work, const struct nw_measured *measu
     for (int group = 0; group < group_count(links, task); group++) {
         struct nw_record *record = &records[group];
 
-        if (is_out(links, task, group)) {
-            NW_TRY(fail_group(links, task, group, record));
+        record->rc = failure_of(links, task, group);
+        if (record->rc != NW_OK)
             continue;
-        }
         NW_TRY(
             nw_measured_report(measured, number_of_group[group], links->bench->comm, NAN, record));
         record->calls_per_sample *= work->batch;
         if (task->ping)
             record->algbw_bytes_per_s = NAN;
     }
+    return NW_OK;
+}
+
+static int compare_rates(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double own_rate(struct nic_work *work, size_t i)
+{
+    const size_t count = work->own_count[i] < OWN_MOST ? work->own_count[i] : OWN_MOST;
+
+    qsort(&work->own[i * OWN_MOST], count, sizeof *work->own, compare_rates);
+    return count > 0 ? work->own[i * OWN_MOST + count / 2] : NAN;
+}
+
+/* Collective: of both sides the slower one, where both give. */
+static nw_rc share_own_rates(struct nic_work *work)
+{
+    struct nw_nic_links *links = work->links;
+    char *all;
+
+    /* one an end, where all of them were: entry i is not read again after end i */
+    for (size_t i = 0; i < links->end_count; i++)
+        work->own[i] = own_rate(work, i);
+    NW_TRY(nw_nic_exchange(links, work->own, sizeof *work->own, &all));
+    for (size_t pair = 0; pair < links->round->count; pair++) {
+        const bool is_in = group_of(work->task, pair) >= 0 && !links->is_out[pair];
+        const double a = *(const double *)nw_nic_of(links, all, sizeof *work->own, pair, 0);
+        const double b = *(const double *)nw_nic_of(links, all, sizeof *work->own, pair, 1);
+
+        links->own_rates[pair] = is_in ? fmin(a, b) : NAN; /* a NAN gives way to the other */
+    }
+    free(all);
     return NW_OK;
 }
 
@@ -392,9 +442,13 @@ static nw_rc measure(struct nic_work *work, int *number_of_group, int *group_of_
     how.margin_ns += 2 * nw_nic_wait_ns(links->bench);
     if (how.rules.fixed_calls > 0)
         how.rules.fixed_calls = (how.rules.fixed_calls + work->batch - 1) / work->batch;
+    for (size_t pair = 0; pair < links->round->count; pair++)
+        links->own_rates[pair] = NAN;
     if (working > 0) {
         NW_TRY(nw_measure(&how, &work->work, &measured));
         rc = nw_nic_agree(links, work->failures);
+        if (rc == NW_OK)
+            rc = share_own_rates(work);
         if (rc != NW_OK) {
             nw_measured_free(&measured);
             return rc;
@@ -418,8 +472,10 @@ nw_rc nw_nic_measure(struct nw_nic_links *links, const struct nw_nic_task *task,
     if (rc == NW_OK && (number_of_group == NULL || group_of_rank == NULL))
         rc = nw_fail(NW_ENOMEM, "no memory for the groups of %zu NICs", links->round->count);
     rc = nw_agree(comm, rc);
-    /* Who only looks on keeps its CPU from nobody. Two ways at once begin together all the same. */
-    comm->gentle = task->ways != (NW_NIC_FORTH | NW_NIC_BACK);
+    /* Who only looks on keeps its CPU from nobody, where MPI's are the barriers (NCCL's
+     * communicator has the same). It may leave the barrier 70 us late, so not where that would be
+     * in the time: two ways at once, and pings, whose answering side is awaited. */
+    comm->gentle = task->ways != (NW_NIC_FORTH | NW_NIC_BACK) && !task->ping;
     if (rc == NW_OK)
         rc = measure(&work, number_of_group, group_of_rank, records);
     comm->gentle = was_gentle;

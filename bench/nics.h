@@ -2,7 +2,7 @@
  * which in which round.
  *
  *     NW_TRY(nw_nics_open(bench, &nics));                       // collective
- *     if (nw_nics_are_here(bench, &nics, "nic"))
+ *     if (nw_nics_are_here(bench, &nics))
  *         NW_TRY(nw_nic_rounds_of_pairs(nics.items, nics.count, hosts, true, &rounds));
  *     nw_nic_rounds_free(&rounds);
  *     nw_nics_close(&nics);
@@ -41,7 +41,7 @@ bool nw_nics_are_here(struct nw_bench *bench, const struct nw_nics *nics);
 /* This rank's port of that name; NULL: it is not its own. */
 const struct nw_verbs_port *nw_nics_port(const struct nw_nics *nics, const struct nw_nic *nic);
 /* What its bytes can come to, one way: the port's rate less RoCE's or InfiniBand's headers at an
- * MTU (docs/rdma.md). NAN: unknown, or software. */
+ * MTU (docs/measuring.md). NAN: unknown, or software. */
 double nw_nic_ceiling(const struct nw_nic *nic, uint32_t mtu_bytes);
 
 struct nw_nic_pair { /* indices of nics; data go from a to b */

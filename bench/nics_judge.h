@@ -1,6 +1,6 @@
 /* Private to bench/. Which NICs and pairs of NICs fall short of their ports' rate. Pure.
  *
- * 92 to 98 % of the line rate is what healthy RDMA gives at an MTU of 4096 (docs/rdma.md); a
+ * 92 to 98 % of the line rate is what healthy RDMA gives at an MTU of 4096 (docs/measuring.md); a
  * ceiling is less headers, so less than 94 % of that is short. */
 #ifndef NW_BENCH_NICS_JUDGE_H
 #define NW_BENCH_NICS_JUDGE_H

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/nic_links_parts.h"
 #include "bench/nic_settle.h"
 #include "bench/nics_judge.h"
 
@@ -178,4 +179,20 @@ Test(bench_nics, one_pair_alone_accuses_neither_nic_and_no_ceiling_accuses_nobod
     cr_assert_eq(nw_nics_judge(streams, 3, 2, &verdict), NW_OK);
     cr_expect(!verdict.is_slow[0] && !verdict.is_slow[2]);
     nw_nic_verdict_free(&verdict);
+}
+
+Test(bench_nics, of_two_sides_the_one_that_knows_the_cause_is_heard)
+{
+    const struct nw_nic_failure well = {.rc = NW_OK}, late = {.rc = NW_ETIMEOUT},
+                                left = {.rc = NW_EPEER}, broken = {.rc = NW_ELIB};
+    const struct {
+        const struct nw_nic_failure *a, *b, *heard;
+    } rows[] = {
+        {&well, &late, &late}, {&left, &well, &left},     {&late, &left, &left},
+        {&left, &late, &left}, {&left, &broken, &broken}, {&broken, &late, &broken},
+        {&late, &late, &late},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        cr_expect_eq(nw_nic_cause(rows[i].a, rows[i].b), rows[i].heard, "row %zu", i);
 }
