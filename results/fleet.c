@@ -222,7 +222,8 @@ static nw_rc add_pair_of_hosts(struct work *work, const struct nw_record *record
         .high_bytes_per_s = nw_fleet_high(rate_of(record), &record->time_ns),
         .low_bytes_per_s = nw_fleet_low(rate_of(record), &record->time_ns)};
     const int per_host = record->rank_count / 2;
-    char title[128];
+    char title[192], size[32];
+    int length;
 
     NW_TRY(host_of(work, host_a, &edge.a));
     NW_TRY(host_of(work, host_b, &edge.b));
@@ -230,8 +231,21 @@ static nw_rc add_pair_of_hosts(struct work *work, const struct nw_record *record
         work->report->rank_count_of_host[edge.a] = per_host;
     if (per_host > work->report->rank_count_of_host[edge.b])
         work->report->rank_count_of_host[edge.b] = per_host;
-    snprintf(title, sizeof title, "%s, %d GPU%s a host", record->collective, per_host,
-             per_host == 1 ? "" : "s");
+    length = snprintf(title, sizeof title, "%s, %d GPU%s a host", record->collective, per_host,
+                      per_host == 1 ? "" : "s");
+    /* A pairwise summary is an average over sizes; `bytes` is the largest. Lanes and types of
+     * other tools are often not known. */
+    if (record->bytes > 0 && !is_case(record, "pairwise"))
+        length += snprintf(title + length, sizeof title - (size_t)length, ", %s",
+                           nw_format_bytes(size, record->bytes));
+    else if (record->bytes > 0)
+        length += snprintf(title + length, sizeof title - (size_t)length, ", up to %s",
+                           nw_format_bytes(size, record->bytes));
+    if (strcmp(record->lane, "auto") != 0)
+        length +=
+            snprintf(title + length, sizeof title - (size_t)length, ", lane %s", record->lane);
+    if (strcmp(record->dtype, "unknown") != 0)
+        snprintf(title + length, sizeof title - (size_t)length, ", %s", record->dtype);
     NW_TRY(index_of(&work->classes[NW_FLEET_HOSTS], title, &edge.class));
     return edge.a != edge.b ? add_edge(work, NW_FLEET_HOSTS, &edge) : NW_OK;
 }

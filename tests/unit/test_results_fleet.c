@@ -211,6 +211,46 @@ Test(results_fleet, a_host_that_is_as_fast_as_others_alone_is_no_suspect_and_non
         }
 }
 
+/* One pair by three lanes, sizes or types: nothing of it is like the other. */
+Test(results_fleet, lanes_sizes_and_types_of_two_hosts_are_not_compared_with_each_other)
+{
+    static const struct {
+        const char *lane, *dtype;
+        uint64_t bytes;
+        double rate;
+    } rows[][3] = {
+        {{"rdma", "float", 1 << 20, 40e9},
+         {"tcp", "float", 1 << 20, 3e9},
+         {"nccl", "float", 1 << 20, 41e9}},
+        {{"nccl", "float", 1 << 20, 40e9},
+         {"nccl", "float", 1 << 10, 3e9},
+         {"nccl", "float", 1 << 24, 41e9}},
+        {{"nccl", "float", 1 << 20, 40e9},
+         {"nccl", "int8", 1 << 20, 3e9},
+         {"nccl", "half", 1 << 20, 41e9}},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct nw_results results = {0};
+        struct nw_fleet_report report;
+        struct nw_run *run = nw_results_add_run(&results);
+
+        for (int k = 0; k < 3; k++) {
+            add_pair(run, "pairwise", 1, 2, rows[i][k].rate);
+            struct nw_record *record = &run->records[run->record_count - 1];
+
+            snprintf(record->lane, sizeof record->lane, "%s", rows[i][k].lane);
+            snprintf(record->dtype, sizeof record->dtype, "%s", rows[i][k].dtype);
+            record->bytes = rows[i][k].bytes;
+        }
+        cr_assert_eq(nw_fleet_of_results(&results, &report), NW_OK);
+        cr_expect_eq(report.levels[NW_FLEET_HOSTS].fleet.class_count, 3);
+        cr_expect_eq(report.levels[NW_FLEET_HOSTS].scores.suspect_count, 0);
+        nw_fleet_report_free(&report);
+        nw_results_free(&results);
+    }
+}
+
 Test(results_fleet, results_without_pairs_are_refused)
 {
     struct nw_results results = {0};
