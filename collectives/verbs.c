@@ -66,8 +66,6 @@ static void read_attributes(const struct nw_verbs_api *api, struct ibv_context *
         port->lid = attr.lid;
     }
     port->max_qp_depth = device->max_qp_wr;
-    port->max_qps = device->max_qp;
-    port->gpu_dmabuf = api->reg_dmabuf_mr != NULL;
 }
 
 static void word_closed(struct nw_verbs_port *port, int code)

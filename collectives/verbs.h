@@ -71,8 +71,7 @@ struct nw_verbs_port {
     int numa;                  /* -1: unknown */
     char pci[16];              /* "0000:17:00.0"; "": none */
     char interface[32];        /* the network interface of RoCE; "": unknown */
-    int max_qp_depth, max_qps; /* of the device */
-    bool gpu_dmabuf;           /* the library can register dma-buf (the kernel may still refuse) */
+    int max_qp_depth;          /* of the device */
     struct nw_verbs_gid *gids; /* rows that are in use */
     size_t gid_count;
     char closed[256]; /* "": can be opened; else why not */
@@ -121,10 +120,11 @@ struct nw_verbs_wish {
     int traffic_class;  /* 0 … 255; of RoCE: DSCP × 4 */
     int service_level;  /* 0 … 15 */
     int qps;            /* at most this many at once; 0: 1 */
-    int depth;          /* messages on their way, of each QP; 0: 128 */
+    int depth;          /* messages on their way, of each QP; 0: 128, or what the device has */
     uint32_t
         inline_bytes; /* messages up to it are copied into the request; the device may have less */
-    /* ACK timeout, 4.096 us × 2^n; 0: 18 (1.1 s: 14 fires for nothing on a slow or shared host) */
+    /* ACK timeout, 4.096 us × 2^n, of which a NIC may make up to 4 times as much; 0: 16 (0.27 s, so
+     * that all retries end before timeout_ns; 14 fires for nothing on a slow or shared host) */
     int ack_timeout;
     int retries; /* -1: 6. 7 is for ever in software RoCE */
     bool events; /* sleep for completions instead of polling */

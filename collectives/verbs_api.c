@@ -35,10 +35,8 @@ static nw_rc verbs_open(void)
 
     if (library == NULL)
         return nw_library_missing(FILE_NAME, "RDMA library (rdma-core's libibverbs)", dlerror());
-    NW_TRY(nw_library_symbols(library, FILE_NAME, verbs_symbols,
-                              sizeof verbs_symbols / sizeof *verbs_symbols, &verbs_api));
-    verbs_api.path = nw_library_path((void *)verbs_api.get_device_list);
-    return NW_OK;
+    return nw_library_symbols(library, FILE_NAME, verbs_symbols,
+                              sizeof verbs_symbols / sizeof *verbs_symbols, &verbs_api);
 }
 
 static nw_rc cm_open(void)

@@ -80,7 +80,6 @@ struct nw_verbs_api {
 #define X(member, required, result, arguments) result(*member) arguments;
     NW_VERBS_API_MAP(X)
 #undef X
-    const char *path; /* the file that was loaded */
 };
 
 /* Once per process; later calls return the same table or the same reason (NW_ENODEV). */

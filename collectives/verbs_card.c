@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* Raised with every change of the form. */
-#define MAGIC 0x6e77766231u /* "nwvb1" */
+#define MAGIC 0x6e77766232u /* "nwvb2" */
 
 /* Of one walk over the bytes, to write or to read: one list of fields serves both. Little end
  * first. */
@@ -70,7 +70,6 @@ static void fields(struct walk *walk, struct nw_verbs_card *card)
     FIELD(8, card->address);
     FIELD(8, card->bytes);
     FIELD(4, card->depth);
-    FIELD(4, card->receive_depth);
     FIELD(4, card->read_depth);
     FIELD(4, card->token);
     FIELD(4, card->qp_count);

@@ -16,7 +16,7 @@ struct nw_verbs_card {
     int wished_gid; /* -1: by rule */
     uint32_t rkey;
     uint64_t address, bytes; /* of the registered buffer */
-    uint32_t depth, receive_depth, read_depth, token;
+    uint32_t depth, read_depth, token;
     uint32_t qp_count;
     struct {
         uint32_t number, sequence; /* QP number, first packet sequence number */

@@ -138,12 +138,12 @@ static nw_rc fail_ready(const struct nw_verbs_end *end, int code)
     case ENETUNREACH:
         cause =
             "no way to that address from this NIC: is it of the same network (ip addr), does it "
-            "answer (ping -I INTERFACE)? Another GID index (-x) may be meant";
+            "answer (ping -I INTERFACE)? Another GID index (--gid) may be meant";
         break;
     case EINVAL:
         cause =
-            "a GID, MTU or queue size that the device does not take; try another GID index (-x) "
-            "or a smaller MTU (-m)";
+            "a GID, MTU or queue size that the device does not take; try another GID index (--gid) "
+            "or a smaller MTU (--mtu)";
         break;
     default:
         cause = "the driver refused it";

@@ -26,6 +26,8 @@ static nw_rc check_wish(const struct nw_verbs_port *port, const struct nw_verbs_
     NW_TRY(check_range("RDMA ACK timeout", wish->ack_timeout, 0, 31));
     NW_TRY(check_range("RDMA retries", wish->retries, -1, 7));
     NW_TRY(check_range("GID index", wish->gid_index, -1, 255));
+    if (port->max_qp_depth > 0)
+        NW_TRY(check_range("RDMA depth on this NIC", wish->depth, 0, port->max_qp_depth));
     if (wish->mtu_bytes != 0 && (wish->mtu_bytes < 256 || wish->mtu_bytes > 4096 ||
                                  (wish->mtu_bytes & (wish->mtu_bytes - 1)) != 0))
         return nw_fail(NW_EUSAGE, "RDMA MTU is %u; accepted: 256, 512, 1024, 2048, 4096",
@@ -49,6 +51,12 @@ static nw_rc check_port(const struct nw_verbs_port *port)
         return nw_fail(NW_ENOTSUP,
                        "%s/%d is iWARP, which this program does not drive; RoCE and "
                        "InfiniBand it does",
+                       port->device, port->number);
+    /* EFA is "active" and of no known link layer. */
+    if (port->active && !port->roce && strcmp(port->link_layer, "infiniband") != 0)
+        return nw_fail(NW_ENOTSUP,
+                       "%s/%d is neither RoCE nor InfiniBand, which this program drives (AWS's EFA "
+                       "is such a NIC; NCCL and MPI use it by libfabric)",
                        port->device, port->number);
     if (!port->active)
         return nw_fail(
@@ -83,15 +91,23 @@ static void settle_wish(const struct nw_verbs_wish *wish, struct nw_verbs_end *e
 
 static nw_rc open_cq(struct nw_verbs_end *end, int most)
 {
-    const uint64_t wanted = (uint64_t)end->qp_count * (end->depth + end->receive_depth);
+    const uint32_t each = (uint32_t)(most / end->qp_count);
 
+    if (each <= end->depth)
+        return nw_fail(NW_EUSAGE,
+                       "%s: RDMA queue pairs x depth is %d x %u; the NIC's completion queue takes "
+                       "less than %d: use fewer queue pairs or less depth",
+                       end->name, end->qp_count, end->depth, most);
+    if (end->receive_depth > each - end->depth)
+        end->receive_depth = each - end->depth;
     if (end->wish.events) {
         end->channel = end->api->create_comp_channel(end->context);
         if (end->channel == NULL)
             return nw_verbs_fail_call(end, errno, "no completion channel");
     }
-    end->cq = end->api->create_cq(end->context, wanted > (uint64_t)most ? most : (int)wanted, NULL,
-                                  end->channel, 0);
+    end->cq =
+        end->api->create_cq(end->context, end->qp_count * (int)(end->depth + end->receive_depth),
+                            NULL, end->channel, 0);
     return end->cq != NULL ? NW_OK : nw_verbs_fail_call(end, errno, "no completion queue");
 }
 
@@ -179,7 +195,6 @@ static void fill_card(struct nw_verbs_end *end)
     card->address = (uint64_t)(uintptr_t)end->buffer;
     card->bytes = end->bytes;
     card->depth = end->depth;
-    card->receive_depth = end->receive_depth;
     card->read_depth = end->read_depth;
     card->token = seed;
     card->qp_count = (uint32_t)end->qp_count;

@@ -27,14 +27,19 @@ nw_rc nw_verbs_find_port(const struct nw_verbs *verbs, const char *device, int n
 
         if ((device != NULL && strcmp(device, port->device) != 0) ||
             (number > 0 && number != port->number) ||
-            (device == NULL && number <= 0 && (!port->active || port->closed[0] != '\0')))
+            (device == NULL && number <= 0 &&
+             (!port->active || port->closed[0] != '\0' ||
+              (!port->roce && strcmp(port->link_layer, "infiniband") != 0))))
             continue;
         *port_out = port;
         return NW_OK;
     }
     list_ports(verbs, ports, sizeof ports);
     if (device == NULL && number <= 0)
-        return nw_fail(NW_ENODEV, "no RDMA port is active; there are: %s", ports);
+        return nw_fail(
+            NW_ENODEV,
+            "no RDMA port that this program drives (RoCE, InfiniBand) is active; there are: %s",
+            ports);
     return nw_fail(NW_EUSAGE, "there is no RDMA port %s/%d; there are: %s",
                    device != NULL ? device : "*", number > 0 ? number : 1, ports);
 }

@@ -13,8 +13,10 @@
 enum {
     NW_VERBS_DEFAULT_DEPTH = 128,
     NW_VERBS_MAX_DEPTH = 8192,
-    NW_VERBS_MIN_RECEIVES = 512,   /* a receiver that is late costs 0.6 ms (RNR) */
-    NW_VERBS_DEFAULT_TIMEOUT = 18, /* 4.096 us << 18 = 1.07 s */
+    NW_VERBS_MIN_RECEIVES = 512, /* a receiver that is late costs 0.6 ms (RNR) */
+    /* 4.096 us << 16 = 0.27 s. A NIC may take up to 4 times as long (InfiniBand Architecture
+     * Specification 1, 9.7.6.1.3): (1 + 6 retries) x 0.27 s x 4 = 7.5 s, before the deadline. */
+    NW_VERBS_DEFAULT_TIMEOUT = 16,
     NW_VERBS_DEFAULT_RETRIES = 6,
     NW_VERBS_BATCH = 16, /* completions taken, and receives posted, at once */
 };

@@ -50,10 +50,13 @@ static nw_rc check_run(const struct nw_verbs_end *end, const struct nw_verbs_run
         return nw_fail(NW_EPEER, "the connection from %s to %s has failed before", end->link.here,
                        end->link.there);
     if ((unsigned)run->op >= NW_VERBS_OP_COUNT || run->count == 0 || run->bytes == 0 ||
-        run->bytes > UINT32_MAX / 2 || run->qps > end->qp_count || run->qps < 0 || run->depth < 0)
-        return nw_fail(NW_EUSAGE,
-                       "an RDMA run needs messages of 1 byte to 2 GiB and at most %d queue pairs",
-                       end->qp_count);
+        run->bytes > UINT32_MAX / 2 || run->qps > end->qp_count || run->qps < 0 || run->depth < 0 ||
+        run->depth > end->link.depth)
+        return nw_fail(
+            NW_EUSAGE,
+            "an RDMA run needs messages of 1 byte to 2 GiB, at most %d queue pairs and a depth "
+            "of at most %d",
+            end->qp_count, end->link.depth);
     if (run->ping && (run->roles == (NW_VERBS_GIVES | NW_VERBS_TAKES)))
         return nw_fail(NW_EUSAGE, "of a latency run one side gives and the other takes");
     return check_regions(end, run);
@@ -68,9 +71,7 @@ static void set_up(struct nw_verbs_end *end, const struct nw_verbs_run *run)
     if (flow->run.now_ns == NULL)
         flow->run.now_ns = nw_now_ns;
     flow->qps = run->ping ? 1 : run->qps > 0 ? run->qps : end->qp_count;
-    flow->depth = run->depth > 0 && (uint32_t)run->depth < (uint32_t)end->link.depth
-                      ? (uint32_t)run->depth
-                      : (uint32_t)end->link.depth;
+    flow->depth = (uint32_t)(run->depth > 0 ? run->depth : end->link.depth);
     flow->signal_every = run->bytes >= SIGNAL_ALL_FROM_BYTES ? 1 : SIGNAL_EVERY;
     if (flow->signal_every > (flow->depth + 1) / 2)
         flow->signal_every = (flow->depth + 1) / 2;

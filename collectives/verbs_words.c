@@ -53,8 +53,8 @@ static const struct nw_verbs_word statuses[] = {
          "network or RoCE version, an MTU larger than the switches pass, a firewall on UDP port "
          "4791, lost packets without flow control (PFC)",
          "is the other side still running? Then ping it from this interface with the packet size "
-         "of the RDMA MTU (ping -M do -s SIZE -I INTERFACE), try another GID index (-x) or a "
-         "smaller MTU (-m), and look at both ports' discard and error counters"},
+         "of the RDMA MTU (ping -M do -s SIZE -I INTERFACE), try another GID index (--gid) or "
+         "a smaller MTU (--mtu), and look at both ports' discard and error counters"},
     [13] = {"rnr-exceeded", "there",
             "the other side had nothing ready to receive (RNR retry counter exceeded)",
             "the receiver is too slow or has stopped",

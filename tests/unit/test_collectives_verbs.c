@@ -191,7 +191,6 @@ static struct nw_verbs_card a_card(void)
     card.address = 0x7f0123456789abcdu;
     card.bytes = 1ull << 40;
     card.depth = 128;
-    card.receive_depth = 512;
     card.read_depth = 16;
     card.token = 0x80000001;
     card.qp_count = NW_VERBS_CARD_QPS;
@@ -224,7 +223,7 @@ Test(verbs_card, says_the_same_on_the_other_side)
     cr_expect_eq(back.gids[NW_VERBS_CARD_GIDS - 1].index, 255 - NW_VERBS_CARD_GIDS + 1);
     cr_expect_str_eq(back.memory, "gpu (dma-buf)");
     /* Little end first, whatever the machine: the form of the first bytes is fixed. */
-    cr_expect_eq(memcmp(bytes, "1bvwn\0\0\0node1", 13), 0);
+    cr_expect_eq(memcmp(bytes, "2bvwn\0\0\0node1", 13), 0);
     cr_assert_eq(nw_verbs_card_read(more, &again), NW_OK);
 }
 
@@ -268,8 +267,8 @@ Test(verbs_port, is_found_by_name_or_taken_by_rule)
 {
     struct nw_verbs_port ports[] = {
         {.device = "mlx5_0", .number = 1, .state = "down"},
-        {.device = "mlx5_1", .number = 1, .state = "active", .active = true},
-        {.device = "mlx5_1", .number = 2, .state = "active", .active = true},
+        {.device = "mlx5_1", .number = 1, .state = "active", .active = true, .roce = true},
+        {.device = "mlx5_1", .number = 2, .state = "active", .active = true, .roce = true},
     };
     const struct nw_verbs verbs = {.ports = ports, .port_count = 3};
     const struct nw_verbs none = {.why = "no RDMA: nothing here"};
@@ -685,7 +684,7 @@ Test(verbs_run, an_event_of_the_device_is_the_cause_and_silence_ends)
 Test(verbs_end, is_refused_with_what_to_do)
 {
     static const struct nw_verbs_wish none = NW_VERBS_WISH;
-    struct nw_verbs_wish many = none, mtu = none, gid = none, odd = none;
+    struct nw_verbs_wish many = none, mtu = none, gid = none, odd = none, deep = none, full = none;
     const struct {
         const struct nw_verbs_wish *wish;
         int register_errno, receive_errno, mtu;
@@ -695,14 +694,19 @@ Test(verbs_end, is_refused_with_what_to_do)
         {&none, ENOMEM, 0, 0, NW_ELIB, "ulimit -l"},
         {&none, EFAULT, 0, 0, NW_ELIB, "the buffer cannot be registered"},
         {&none, 0, ETIMEDOUT, 0, NW_ELIB, "no way to that address"},
-        {&none, 0, EINVAL, 0, NW_ELIB, "try another GID index (-x)"},
+        {&none, 0, EINVAL, 0, NW_ELIB, "try another GID index (--gid)"},
         {&many, 0, 0, 0, NW_EUSAGE, "RDMA queue pairs is 65; accepted: 0 to 64"},
         {&mtu, 0, 0, IBV_MTU_1024, NW_EUSAGE, "RDMA MTU of 4096: 1024 is in force there"},
         {&odd, 0, 0, 0, NW_EUSAGE, "RDMA MTU is 1500; accepted: 256"},
         {&gid, 0, 0, 0, NW_EUSAGE, "no GID of index 9"},
+        {&deep, 0, 0, 0, NW_EUSAGE, "RDMA depth on this NIC is 2000; accepted: 0 to 1024"},
+        {&full, 0, 0, 0, NW_EUSAGE, "is 8 x 1024; the NIC's completion queue takes less than 8192"},
     };
 
     many.qps = 65;
+    deep.depth = 2000;
+    full.depth = 1024;
+    full.qps = 8;
     mtu.mtu_bytes = 4096;
     odd.mtu_bytes = 1500;
     gid.gid_index = 9;
@@ -761,6 +765,62 @@ Test(verbs_end, takes_memory_of_a_gpu_by_the_way_that_works)
         nw_verbs_end_close(end);
         pair_close(&pair);
     }
+}
+
+Test(verbs_end, of_a_nic_of_another_kind_is_not_driven)
+{
+    const struct {
+        const char *link_layer;
+        bool roce, iwarp;
+        const char *says; /* NULL: it is */
+    } rows[] = {
+        {"ethernet", true, false, NULL},
+        {"infiniband", false, false, NULL},
+        {"unknown", false, false, "neither RoCE nor InfiniBand"}, /* EFA */
+        {"ethernet", false, true, "is iWARP"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct nw_verbs_wish wish = NW_VERBS_WISH;
+        const struct nw_verbs_port *found;
+        struct nw_verbs_end *end = NULL;
+        struct pair pair;
+        uint8_t memory[4096];
+
+        double_reset();
+        cr_assert_eq(pair_open(&pair, &wish), NW_OK, "%s", nw_last_error()->text);
+        struct nw_verbs_port *port = &pair.verbs->ports[0];
+
+        snprintf(port->link_layer, sizeof port->link_layer, "%s", rows[i].link_layer);
+        port->roce = rows[i].roce;
+        port->iwarp = rows[i].iwarp;
+        const nw_rc rc =
+            nw_verbs_end_open(pair.verbs, port, &wish, memory, sizeof memory, NULL, &end);
+
+        cr_expect_eq(rc, rows[i].says == NULL ? NW_OK : NW_ENOTSUP, "row %zu", i);
+        if (rows[i].says != NULL)
+            cr_expect_not_null(strstr(nw_last_error()->text, rows[i].says), "row %zu", i);
+        cr_expect_eq(nw_verbs_find_port(pair.verbs, NULL, 0, &found),
+                     rows[i].says == NULL ? NW_OK : NW_ENODEV, "row %zu", i);
+        nw_verbs_end_close(end);
+        pair_close(&pair);
+    }
+}
+
+/* All retries end before the deadline, as long as a NIC may take for them. */
+Test(verbs_end, gives_up_by_its_retries_before_its_deadline)
+{
+    const struct nw_verbs_wish wish = NW_VERBS_WISH;
+    struct pair pair;
+
+    double_reset();
+    cr_assert_eq(pair_open(&pair, &wish), NW_OK, "%s", nw_last_error()->text);
+    const struct ibv_qp_attr *send = &nic.qps[1].send;
+
+    cr_expect_lt(4 * (send->retry_cnt + 1) * 4096. * (double)(1u << send->timeout),
+                 pair.ends[0]->wish.timeout_ns);
+    cr_expect_leq(send->retry_cnt, 6, "7 is for ever in software RoCE");
+    pair_close(&pair);
 }
 
 Test(verbs_end, both_use_the_smaller_mtu_and_what_was_wished)

@@ -363,7 +363,6 @@ static const struct nw_verbs_api double_api = {
     .destroy_qp = double_destroy_qp,
     .get_async_event = double_event,
     .ack_async_event = double_ack,
-    .path = "a double",
 };
 
 static inline void double_reset(void)
