@@ -1,10 +1,13 @@
 /* What TCP carries between hosts, one way, over 1, 2, 4 … connections, and the time of a small
  * message: the control for a network that is sold with RDMA. One rank of each host takes part. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "bench/agree.h"
 #include "bench/case.h"
@@ -19,8 +22,10 @@
 /* The window of a new connection opens within some ten round trips. */
 #define WARMUP_CALLS        4
 #define NW_OUTCOME_TEXT     300
-#define SLOWEST_BYTES_PER_S 1e6
-#define ASYMMETRIC          0.7 /* one way below so much of the other is worth a word */
+#define SLOWEST_BYTES_PER_S 10e6
+#define PATIENCE                                                                                   \
+    0.9 /* of the margin: a wire that stands still is told before the watchdog ends all */
+#define ASYMMETRIC 0.7 /* one way below so much of the other is worth a word */
 
 struct best {           /* of one direction, rank 0 */
     double bytes_per_s; /* 0: not measured */
@@ -39,6 +44,9 @@ struct tcp {
     struct nw_record *identities;
     const struct nw_record **kept;
     int pair_count; /* of a round */
+    /* What a connection must say to be ours: rank 0's random number, and how many times all ranks
+     * have connected. */
+    uint64_t secret, connected;
     uint64_t *data; /* of a leader: `bytes` */
     uint64_t bytes;
 };
@@ -60,6 +68,17 @@ static uint64_t word_of(int rank, uint64_t round, uint64_t index)
     return (((uint64_t)rank << 48) ^ (round << 32) ^ index) * 0x9e3779b97f4a7c15u;
 }
 
+/* A connection that breaks is a cause of its own: as NW_EPEER it would be taken for the echo of
+ * another rank's failure, which there need not be. */
+static nw_rc as_cause(nw_rc rc)
+{
+    const struct nw_err error = *nw_last_error();
+
+    if (rc == NW_OK || rc == NW_ETIMEOUT)
+        return rc;
+    return nw_fail_at(NW_ELIB, error.lib, error.lib_code, error.where, "%s", error.text);
+}
+
 static nw_rc tcp_call(const struct nw_work *base, uint64_t index)
 {
     const struct tcp_work *work = (const struct tcp_work *)base;
@@ -68,8 +87,8 @@ static nw_rc tcp_call(const struct nw_work *base, uint64_t index)
 
     if (work->link == NULL)
         return NW_OK;
-    return sends ? nw_tcp_send(work->link, work->data, bytes)
-                 : nw_tcp_receive(work->link, work->data, bytes);
+    return as_cause(sends ? nw_tcp_send(work->link, work->data, bytes)
+                          : nw_tcp_receive(work->link, work->data, bytes));
 }
 
 static void tcp_fill(const struct nw_work *base, uint64_t round)
@@ -185,6 +204,19 @@ struct outcome { /* of connecting, of each rank */
     char text[NW_OUTCOME_TEXT];
 };
 
+static double connect_ns(const struct step *step)
+{
+    return CONNECT_NS + STREAM_NS * step->streams;
+}
+
+/* Before the deadline that the unit has as a whole (nw_bench_how): where -T gives it, whatever the
+ * size. */
+static double transfer_ns(const struct nw_bench *bench, uint64_t bytes)
+{
+    return PATIENCE * nw_bench_margin_ns(bench) +
+           (bench->plan->timeout_ns > 0 ? 0 : (double)bytes / SLOWEST_BYTES_PER_S * 1e9);
+}
+
 static struct outcome connect_pair(const struct tcp *tcp, const struct step *step,
                                    struct tcp_work *work)
 {
@@ -192,9 +224,9 @@ static struct outcome connect_pair(const struct tcp *tcp, const struct step *ste
     const int host = bench->comm->host_index;
     const struct nw_tcp_how how = {
         .stream_count = step->streams,
-        .run = bench->round, /* goes on with each unit, and alike on all ranks */
-        .connect_ns = CONNECT_NS + STREAM_NS * step->streams,
-        .transfer_ns = nw_bench_margin_ns(bench) + (double)step->bytes / SLOWEST_BYTES_PER_S * 1e9,
+        .run = tcp->secret + tcp->connected,
+        .connect_ns = connect_ns(step),
+        .transfer_ns = transfer_ns(bench, step->bytes),
     };
     struct outcome outcome = {.rc = NW_OK};
     bool sends;
@@ -224,17 +256,25 @@ static void tell_blocked(const struct tcp *tcp, const struct nw_record *record,
 }
 
 /* Pairs that did not connect are left out from here on, by all ranks alike. */
-static nw_rc connect_round(struct tcp *tcp, const struct step *step, struct tcp_work *work)
+static nw_rc connect_round(struct tcp *tcp, const struct step *step, const char *title,
+                           struct tcp_work *work)
 {
     struct nw_comm *comm = tcp->bench->comm;
-    struct outcome mine = connect_pair(tcp, step, work), *all;
+    struct outcome mine, *all = calloc((size_t)comm->rank_count, sizeof *all);
     bool lost = false;
+    nw_rc rc;
 
-    all = calloc((size_t)comm->rank_count, sizeof *all);
-    NW_TRY(nw_agree(comm, all != NULL ? NW_OK
-                                      : nw_fail(NW_ENOMEM, "no memory for the answers of %d ranks",
-                                                comm->rank_count)));
-    const nw_rc rc = comm->ops->exchange(comm, &mine, sizeof mine, all);
+    /* Idle ranks wait as long for those that connect. */
+    nw_bench_status_write(
+        tcp->bench->events->status,
+        nw_now_ns() + (uint64_t)(connect_ns(step) + nw_bench_margin_ns(tcp->bench)), title);
+    tcp->connected++;
+    mine = connect_pair(tcp, step, work);
+    rc = nw_agree(comm, all != NULL ? NW_OK
+                                    : nw_fail(NW_ENOMEM, "no memory for the answers of %d ranks",
+                                              comm->rank_count));
+    if (rc == NW_OK)
+        rc = comm->ops->exchange(comm, &mine, sizeof mine, all);
 
     for (int pair = 0; rc == NW_OK && pair < tcp->pair_count; pair++) {
         const struct nw_record *record = &tcp->identities[pair];
@@ -301,9 +341,9 @@ static nw_rc unit(struct tcp *tcp, const struct step *step)
     if (tcp->pair_count == 0)
         return NW_OK;
     unit.identity_count = (size_t)tcp->pair_count;
-    snprintf(title, sizeof title, "tcp round %d of %d, %s, %d streams", step->round + 1,
+    snprintf(title, sizeof title, "tcp round %d of %d, %s, %d stream%s", step->round + 1,
              nw_tcp_round_count(bench->comm->host_count), nw_format_bytes(size, step->bytes),
-             step->streams);
+             step->streams, step->streams == 1 ? "" : "s");
     memset(tcp->kept, 0, (size_t)tcp->pair_count * sizeof *tcp->kept);
     NW_TRY(nw_bench_begin(bench, &unit, &go, tcp->kept));
     for (int pair = 0; pair < tcp->pair_count; pair++)
@@ -311,7 +351,7 @@ static nw_rc unit(struct tcp *tcp, const struct step *step)
             note(tcp, tcp->kept[pair]);
     if (!go)
         return NW_OK;
-    rc = connect_round(tcp, step, &work);
+    rc = connect_round(tcp, step, title, &work);
     if (rc == NW_OK && tcp->pair_count > 0)
         rc = measure(tcp, step, &work, title);
     nw_tcp_link_close(work.link);
@@ -380,6 +420,8 @@ static nw_rc run_rounds(void *user)
 {
     struct tcp *tcp = user;
     const int rounds = nw_tcp_round_count(tcp->bench->comm->host_count);
+    /* what small messages take */
+    const int most = tcp->bytes < NW_TCP_SMALL_BYTES ? 1 : tcp->bench->plan->tcp_streams;
 
     for (int round = 0; round < rounds; round++) {
         struct step step = {.round = round, .streams = 1, .bytes = LATENCY_BYTES, .latency = true};
@@ -387,17 +429,22 @@ static nw_rc run_rounds(void *user)
         NW_TRY(unit(tcp, &step));
         step.latency = false;
         step.bytes = tcp->bytes;
-        for (; step.streams <= tcp->bench->plan->tcp_streams; step.streams *= 2)
+        for (; step.streams <= most; step.streams *= 2)
             NW_TRY(unit(tcp, &step));
     }
     return NW_OK;
 }
 
+struct card { /* of a rank */
+    struct nw_reach_end end;
+    uint64_t secret;
+};
+
 /* One card a host, from its leader; the same answer on all ranks. */
 static nw_rc open_ends(struct tcp *tcp)
 {
     struct nw_comm *comm = tcp->bench->comm;
-    struct nw_reach_end *all = calloc((size_t)comm->rank_count, sizeof *all), mine = {.port = 0};
+    struct card *all = calloc((size_t)comm->rank_count, sizeof *all), mine = {.secret = 0};
     nw_rc rc = all != NULL ? NW_OK : nw_fail(NW_ENOMEM, "no memory for %d ends", comm->rank_count);
 
     if (rc == NW_OK && tcp->leader_of_host[comm->host_index] == comm->rank) {
@@ -407,13 +454,18 @@ static nw_rc open_ends(struct tcp *tcp)
         if (rc == NW_OK && tcp->data == NULL)
             rc = nw_fail(NW_ENOMEM, "no memory for %llu bytes", (unsigned long long)tcp->bytes);
         if (rc == NW_OK)
-            mine = *nw_tcp_card(tcp->end);
+            mine.end = *nw_tcp_card(tcp->end);
     }
+    if (rc == NW_OK && comm->rank == 0 &&
+        getrandom(&mine.secret, sizeof mine.secret, 0) != sizeof mine.secret)
+        rc = nw_fail(NW_ELIB, "no random number from the kernel: %s", strerror(errno));
     rc = nw_agree(comm, rc);
     if (rc == NW_OK)
         rc = comm->ops->exchange(comm, &mine, sizeof mine, all);
     for (int host = 0; rc == NW_OK && host < comm->host_count; host++)
-        tcp->cards[host] = all[tcp->leader_of_host[host]];
+        tcp->cards[host] = all[tcp->leader_of_host[host]].end;
+    if (rc == NW_OK)
+        tcp->secret = all[0].secret;
     free(all);
     return rc;
 }

@@ -1,5 +1,7 @@
 /* Public. What TCP sockets carry between two hosts: the measure that RDMA is held against. Several
- * connections ("streams") side by side, one thread each; one way, or a message at a time.
+ * connections ("streams") side by side, one thread each; one way, or a message at a time. The first
+ * stream is the caller's own thread; the others run on all cores that the process may use at all
+ * (its cgroup's), not only on those that mpirun bound the caller to.
  *
  * Each host opens an end, which listens, and its card (plain bytes) goes to the others. For a pair
  * one side connects, the other accepts; both then have a link. Every wait has a deadline; the first
@@ -19,13 +21,18 @@
 #include "collectives/reach.h"
 
 #define NW_TCP_STREAMS_MAX 64
+/* Less goes over one stream, and is waited for awake, as NCCL's and MPI's threads do: waking up
+ * costs as much as the way through the wire. */
+#define NW_TCP_SMALL_BYTES 65536
 
 struct nw_tcp_end;
 struct nw_tcp_link;
 
 struct nw_tcp_how {
-    int stream_count;   /* 1 … NW_TCP_STREAMS_MAX; the same on both sides */
-    uint64_t run;       /* the same on both sides, another one for each link of a process */
+    int stream_count; /* 1 … NW_TCP_STREAMS_MAX; the same on both sides */
+    /* The same on both sides, another one for each link of a process, and not to be guessed:
+     * whoever says it is let in. */
+    uint64_t run;
     double connect_ns;  /* deadline of connecting all streams */
     double transfer_ns; /* and of a send or a receive */
 };
@@ -47,8 +54,8 @@ nw_rc nw_tcp_accept(struct nw_tcp_end *end, const struct nw_reach_end *peer,
                     const struct nw_tcp_how *how, struct nw_tcp_link **link_out);
 void nw_tcp_link_close(struct nw_tcp_link *link); /* accepts NULL */
 
-/* The data goes in even parts over all streams, or, below 64 KiB, over the first. Sent: handed to
- * the kernel. Received: all of it is here. */
+/* The data goes in even parts over all streams, or, below NW_TCP_SMALL_BYTES, over the first. Sent:
+ * handed to the kernel. Received: all of it is here. */
 nw_rc nw_tcp_send(struct nw_tcp_link *link, const void *data, uint64_t bytes);
 nw_rc nw_tcp_receive(struct nw_tcp_link *link, void *data, uint64_t bytes);
 

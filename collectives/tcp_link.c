@@ -17,10 +17,8 @@
 #include "base/clock.h"
 #include "collectives/tcp_parts.h"
 
-/* What goes over one stream, and is waited for awake, as NCCL's and MPI's threads do: waking up
- * costs as much as the way through the wire. */
-#define SMALL_BYTES 65536
-#define SPIN_NS     200000 /* then asleep */
+#define SPIN_NS   200000 /* small messages are waited for awake so long, then asleep */
+#define CORES_MAX 8192   /* NR_CPUS of the largest kernels */
 
 struct stream {
     struct nw_tcp_link *link;
@@ -111,6 +109,16 @@ static void *serve(void *argument)
     }
 }
 
+/* mpirun binds a rank to one core, and the threads would share it. The kernel takes out of the set
+ * what the cgroup does not allow (sched_setaffinity(2)). Where it refuses, they share. */
+static void let_run_anywhere(pthread_t thread)
+{
+    unsigned char cores[CORES_MAX / 8];
+
+    memset(cores, 0xff, sizeof cores);
+    (void)pthread_setaffinity_np(thread, sizeof cores, (const cpu_set_t *)(const void *)cores);
+}
+
 /* Signals are the main thread's. */
 static int start_thread(struct stream *stream)
 {
@@ -122,6 +130,8 @@ static int start_thread(struct stream *stream)
     error = pthread_create(&stream->thread, NULL, serve, stream);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     stream->runs = error == 0;
+    if (stream->runs)
+        let_run_anywhere(stream->thread);
     return error;
 }
 
@@ -190,9 +200,9 @@ static nw_rc fail(const struct nw_tcp_link *link, const struct stream *stream, i
 
 static nw_rc transfer(struct nw_tcp_link *link, char *data, uint64_t bytes, bool out)
 {
-    const int count = bytes < SMALL_BYTES ? 1 : link->count;
+    const int count = bytes < NW_TCP_SMALL_BYTES ? 1 : link->count;
 
-    link->small = bytes < SMALL_BYTES;
+    link->small = bytes < NW_TCP_SMALL_BYTES;
     link->deadline_ns = nw_now_ns() + (uint64_t)link->transfer_ns;
     for (int i = count - 1; i >= 0; i--) { /* the caller's own last */
         struct stream *stream = &link->streams[i];
