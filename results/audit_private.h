@@ -228,6 +228,7 @@ typedef enum {
 struct nw_tcp_control {
     nw_tcp_says says;
     double bytes_per_s; /* of TCP, as the evidence is read; NAN: unknown */
+    double most; /* so much of it TCP may reach at most: over one interface it was measured */
     char who[200];
     char text[600]; /* with both numbers; "": silent */
     bool simulated;

@@ -24,7 +24,24 @@ static bool has_host(const struct nw_context *context, const char *name)
     return context->hosts == NULL;
 }
 
-/* Between hosts of the evidence; iperf3 names them by address. */
+/* iperf3 calls one end by the kernel's name, which may lack the domain, and the other as it was
+ * told to, mostly by address. */
+static bool has_end(const struct nw_context *context, const char *name)
+{
+    const size_t length = strcspn(name, ".");
+
+    for (int i = 0; context->hosts != NULL && i < context->host_count; i++) {
+        const char *host = context->hosts[i].name;
+
+        if (strcmp(host, name) == 0 ||
+            (strcspn(name, "0123456789:") > 0 && strcspn(host, ".") == length &&
+             strncmp(host, name, length) == 0))
+            return true;
+    }
+    return context->hosts == NULL;
+}
+
+/* Between hosts of the evidence; of iperf3 one end must be. */
 static bool is_between(const struct nw_wire_evidence *evidence, const struct nw_run *run,
                        const struct nw_record *record)
 {
@@ -34,7 +51,7 @@ static bool is_between(const struct nw_wire_evidence *evidence, const struct nw_
         strcmp(record->host_a, record->host_b) == 0 || !(record->algbw_bytes_per_s > 0))
         return false;
     if (strcmp(run->context.tool, "iperf3") == 0)
-        return true;
+        return has_end(context, record->host_a) || has_end(context, record->host_b);
     if (evidence->host_a[0] != '\0')
         return (strcmp(record->host_a, evidence->host_a) == 0 &&
                 strcmp(record->host_b, evidence->host_b) == 0) ||
@@ -107,10 +124,12 @@ static void find_control(const struct nw_audit_state *state,
                          const struct nw_wire_evidence *evidence, double measured,
                          struct nw_tcp_control *control)
 {
+    const int nics = state->quote->nic_count;
     const double ratio = lane_ratio(evidence);
     const struct nw_run *run = NULL;
     const struct nw_record *record;
 
+    control->most = AS_TCP_MOST;
     if (isfinite(ratio)) {
         control->bytes_per_s = ratio * measured;
         snprintf(control->who, sizeof control->who, "the same in the lane tcp, sockets only,");
@@ -120,6 +139,7 @@ static void find_control(const struct nw_audit_state *state,
     if (record == NULL)
         return;
     control->bytes_per_s = record->algbw_bytes_per_s;
+    control->most = AS_TCP_MOST * (nics > 1 ? nics : 1);
     control->simulated = record->simulated;
     if (strcmp(run->context.tool, "iperf3") == 0)
         snprintf(control->who, sizeof control->who, "iperf3 over TCP (%.80s)", record->source);
@@ -144,6 +164,15 @@ static void add_rdma(const struct nw_audit_state *state, const struct nw_wire_ev
                  nw_format_gb_per_s(rate, record->algbw_bytes_per_s));
 }
 
+/* By what NCCL says or was told. */
+static bool names_no_tcp(const struct nw_wire_evidence *evidence)
+{
+    const char *network = evidence->run->context.network;
+
+    return strcmp(evidence->lane, "rdma") == 0 ||
+           (network[0] != '\0' && strcmp(network, "Socket") != 0);
+}
+
 static void word(const struct nw_wire_evidence *evidence, double measured, double quoted,
                  struct nw_tcp_control *control)
 {
@@ -152,7 +181,14 @@ static void word(const struct nw_wire_evidence *evidence, double measured, doubl
     nw_format_gb_per_s(reached, measured);
     nw_format_gb_per_s(tcp, control->bytes_per_s);
     nw_format_gb_per_s(sold, quoted);
-    if (control->says == NW_TCP_RUNS && !isfinite(control->bytes_per_s))
+    if (control->says == NW_TCP_IS_SLOWER && names_no_tcp(evidence))
+        snprintf(control->text, sizeof control->text,
+                 "%s reaches %s GB/s, and %s %s: it is not TCP that runs, %s%s",
+                 evidence->collective, reached, control->who, tcp,
+                 strcmp(evidence->lane, "rdma") == 0 ? "the lane rdma takes no sockets"
+                                                     : "NCCL itself says NET/",
+                 strcmp(evidence->lane, "rdma") == 0 ? "" : evidence->run->context.network);
+    else if (control->says == NW_TCP_RUNS && !isfinite(control->bytes_per_s))
         snprintf(control->text, sizeof control->text,
                  "RDMA is quoted, TCP is what runs: NCCL itself says NET/Socket, and %s reaches %s "
                  "GB/s of the %s sold",
@@ -175,7 +211,8 @@ void nw_tcp_control_of(const struct nw_audit_state *state, const struct nw_wire_
                        double quoted, struct nw_tcp_control *control_out)
 {
     struct nw_tcp_control control = {.says = NW_TCP_SILENT, .bytes_per_s = NAN};
-    const bool sockets = strcmp(evidence->run->context.network, "Socket") == 0;
+    const bool sockets = strcmp(evidence->run->context.network, "Socket") == 0 &&
+                         strcmp(evidence->lane, "rdma") != 0;
 
     *control_out = control;
     if (evidence->best < 0)
@@ -189,10 +226,14 @@ void nw_tcp_control_of(const struct nw_audit_state *state, const struct nw_wire_
         control.says = NW_TCP_RUNS;
     else if (!(control.bytes_per_s < TELLS_APART * quoted))
         return;
-    else
-        control.says = share > AS_TCP_MOST    ? NW_TCP_IS_SLOWER
-                       : share < AS_TCP_LEAST ? NW_TCP_IS_FASTER
-                                              : NW_TCP_RUNS;
+    else if (share < AS_TCP_LEAST)
+        control.says = NW_TCP_IS_FASTER;
+    else if (share > control.most || names_no_tcp(evidence))
+        control.says = NW_TCP_IS_SLOWER;
+    else if (share <= AS_TCP_MOST)
+        control.says = NW_TCP_RUNS;
+    else /* over all interfaces TCP may well reach it */
+        return;
     word(evidence, measured, quoted, &control);
     if (control.says == NW_TCP_RUNS && isfinite(control.bytes_per_s))
         add_rdma(state, evidence, &control);

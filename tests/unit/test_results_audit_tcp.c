@@ -7,7 +7,9 @@
 #include "results/audit.h"
 #include "results/import.h"
 
-#define QUOTE "[gpu]\ncount=8\n[network]\nrdma=yes\nnic_count=1\nnic_gbps=100\n" /* 12.5 GB/s */
+/* 12.5 GB/s */
+#define QUOTE    "[gpu]\ncount=8\n[network]\nrdma=yes\nnic_count=1\nnic_gbps=100\n"
+#define TWO_NICS "[gpu]\ncount=8\n[network]\nrdma=yes\nnic_count=2\nnic_gbps=50\n"
 
 static void add(struct nw_run *run, const char *case_name, const char *collective, const char *lane,
                 double gb_per_s, int ranks)
@@ -71,18 +73,19 @@ static const char *first_cause(const struct nw_audit *audit)
     return causes->count > 0 ? causes->items[0].text : "";
 }
 
-static void make(const struct nw_results *results, struct nw_audit *audit)
+static void make(const struct nw_results *results, const char *text, struct nw_audit *audit)
 {
     struct nw_quote quote;
 
-    cr_assert_eq(nw_quote_parse(QUOTE, strlen(QUOTE), "q.ini", &quote), NW_OK);
+    cr_assert_eq(nw_quote_parse(text, strlen(text), "q.ini", &quote), NW_OK);
     cr_assert_eq(
         nw_audit_make(&(struct nw_audit_input){.quote = &quote, .results = results}, audit), NW_OK,
         "%s", nw_last_error()->text);
 }
 
 #define IPERF(bits)                                                                                \
-    "{\"start\":{\"version\":\"iperf 3.12\",\"connecting_to\":{\"host\":\"10.0.0.2\"},"            \
+    "{\"start\":{\"version\":\"iperf 3.12\",\"system_info\":\"Linux a0 "                           \
+    "6.1\",\"connecting_to\":{\"host\":\"10.0.0.2\"},"                                             \
     "\"test_start\":{\"protocol\":\"TCP\",\"num_streams\":4}},\"intervals\":[],\"end\":{"          \
     "\"sum_received\":{\"bytes\":1e10,\"seconds\":10,\"bits_per_second\":" #bits "}}}"
 
@@ -134,7 +137,7 @@ Test(results_audit_tcp, tcp_runs_where_the_collectives_are_as_fast_as_tcp_and_on
         if (rows[i].iperf != NULL)
             cr_assert_eq(nw_import_data(rows[i].iperf, strlen(rows[i].iperf), "i.json", &results),
                          NW_OK);
-        make(&results, &audit);
+        make(&results, QUOTE, &audit);
         cr_expect_eq(network(&audit)->verdict, rows[i].verdict, "row %zu: %s", i,
                      network(&audit)->reason);
         cr_expect(strncmp(first_cause(&audit), rows[i].cause, strlen(rows[i].cause)) == 0,
@@ -148,19 +151,73 @@ Test(results_audit_tcp, tcp_runs_where_the_collectives_are_as_fast_as_tcp_and_on
 
 Test(results_audit_tcp, other_hosts_udp_and_wrong_data_are_no_control)
 {
-    for (int kind = 0; kind < 4; kind++) {
+    for (int kind = 0; kind < 5; kind++) {
         struct nw_results results = {0};
         struct nw_run *run = add_run(&results, 1.2);
         struct nw_audit audit;
 
-        add(run, "tcp", kind == 0 ? "latency" : "stream", kind == 1 ? "udp" : "tcp", 1.3, 2);
+        if (kind == 4) { /* iperf3 between hosts that are none of ours */
+            static const char *const other =
+                "{\"start\":{\"version\":\"iperf 3.12\",\"system_info\":\"Linux x9 "
+                "6.1\",\"connecting_to\":{\"host\":\"10.9.0.2\"},\"test_start\":{\"protocol\":"
+                "\"TCP\",\"num_streams\":4}},\"intervals\":[],\"end\":{\"sum_received\":{\"bytes\":"
+                "1e10,\"seconds\":10,\"bits_per_second\":1.04e10}}}";
+
+            cr_assert_eq(nw_import_data(other, strlen(other), "i.json", &results), NW_OK);
+            run = &results.runs[0];
+        } else
+            add(run, "tcp", kind == 0 ? "latency" : "stream", kind == 1 ? "udp" : "tcp", 1.3, 2);
         if (kind == 2)
             run->records[1].wrong_elements = 3;
         if (kind == 3)
             snprintf(run->records[1].host_b, sizeof run->records[1].host_b, "b7");
-        make(&results, &audit);
+        make(&results, QUOTE, &audit);
         cr_expect_str_eq(first_cause(&audit), "TCP sockets are used instead of RDMA", "kind %d",
                          kind);
+        nw_audit_free(&audit);
+        nw_results_free(&results);
+    }
+}
+
+Test(results_audit_tcp, what_nccl_says_and_several_interfaces_are_minded)
+{
+    static const struct {
+        const char *quote, *network, *lane; /* of the collective */
+        double sockets, control_lane; /* GB/s, beside 1.2 of the collective; 0: not measured */
+        const char *cause, *reason;   /* cause: begins so; reason: has this */
+    } rows[] = {
+        {QUOTE, "IB", "auto", 1.4, 0, "", "it is not TCP that runs, NCCL itself says NET/IB"},
+        {QUOTE, "AWS Libfabric", "auto", 0, 1.5, "", "NCCL itself says NET/AWS Libfabric"},
+        {QUOTE, "", "rdma", 1.4, 0, "", "the lane rdma takes no sockets"},
+        {QUOTE, "Socket", "rdma", 1.4, 0, "", "the lane rdma takes no sockets"},
+        {QUOTE, "IB", "auto", 4.5, 0, "all_gather reaches 1.20 GB/s", ""},
+        /* one interface carries 1.0; two may carry 1.2 */
+        {QUOTE, "", "auto", 1.0, 0, "",
+         "plain TCP sockets (a0 to a1, 4 connections) 1.00: it is not TCP"},
+        {TWO_NICS, "", "auto", 1.0, 0, "TCP sockets are used instead of RDMA", ""},
+        {TWO_NICS, "", "auto", 0.5, 0, "", "it is not TCP that runs"},
+        /* the lane takes all interfaces as the collective does */
+        {TWO_NICS, "", "auto", 0, 1.0, "", "it is not TCP that runs"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct nw_results results = {0};
+        struct nw_run *run = add_run(&results, 1.2);
+        struct nw_audit audit;
+
+        snprintf(run->context.network, sizeof run->context.network, "%s", rows[i].network);
+        snprintf(run->records[0].lane, sizeof run->records[0].lane, "%s", rows[i].lane);
+        if (rows[i].sockets > 0)
+            add(run, "tcp", "stream", "tcp", rows[i].sockets, 2);
+        if (rows[i].control_lane > 0)
+            add(run, "coll", "all_gather", "tcp", rows[i].control_lane, 16);
+        make(&results, rows[i].quote, &audit);
+        cr_expect(strncmp(first_cause(&audit), rows[i].cause, strlen(rows[i].cause)) == 0,
+                  "row %zu: \"%s\"", i, first_cause(&audit));
+        cr_expect(rows[i].cause[0] != '\0' || strstr(first_cause(&audit), "TCP") == NULL,
+                  "row %zu: \"%s\"", i, first_cause(&audit));
+        cr_expect_not_null(strstr(network(&audit)->reason, rows[i].reason), "row %zu: \"%s\"", i,
+                           network(&audit)->reason);
         nw_audit_free(&audit);
         nw_results_free(&results);
     }
