@@ -3,9 +3,9 @@
 
 #include "results/iperf3.h"
 
-/* A day of one-second intervals of 128 streams is some 3 GB of text, and a tree of it ten times as
- * much memory; what people keep has megabytes. */
-#define MAX_JSON_BYTES ((size_t)256 << 20)
+/* A tree takes some ten times as much memory as its text. An hour of one-second intervals of eight
+ * streams is some 8 MB of text. */
+#define MAX_JSON_BYTES ((size_t)64 << 20)
 /* Depth and size of a result are iperf3's own; so many in a file nobody makes. */
 #define MAX_RESULTS 100000
 
@@ -17,6 +17,7 @@ struct walk {
     size_t open_at;
     size_t count;
     size_t line, line_at; /* number of the line that has data[line_at] */
+    bool objects_only;    /* what began with a bracket was no JSON but a line of a log */
 };
 
 static size_t line_of(struct walk *walk, size_t at)
@@ -87,21 +88,25 @@ static nw_rc take_document(struct walk *walk, const json_t *document, size_t at)
     return NW_OK;
 }
 
+static void skip_line(struct walk *walk)
+{
+    const char *end = memchr(walk->data + walk->at, '\n', walk->length - walk->at);
+
+    walk->at = end != NULL ? (size_t)(end - walk->data) + 1 : walk->length;
+}
+
 /* The next line that begins with a brace or a bracket: what a shell or a server printed between is
  * passed over. */
 static bool find_document(struct walk *walk)
 {
     while (walk->at < walk->length) {
-        const char *text = walk->data + walk->at, *end;
+        const char *text = walk->data + walk->at;
         const size_t blank = strspn(text, " \t\r\n");
 
-        if (text[blank] == '{' || text[blank] == '[') {
-            walk->at += blank;
-            return true;
-        }
         walk->at += blank;
-        end = memchr(walk->data + walk->at, '\n', walk->length - walk->at);
-        walk->at = end != NULL ? (size_t)(end - walk->data) + 1 : walk->length;
+        if (text[blank] == '{' || (text[blank] == '[' && !walk->objects_only))
+            return true;
+        skip_line(walk);
     }
     return false;
 }
@@ -127,6 +132,8 @@ static nw_rc tell_torn(struct walk *walk, const json_error_t *error, size_t firs
 static nw_rc walk_documents(struct walk *walk)
 {
     const size_t first_run = walk->results->run_count;
+    size_t bracket_line = 0;
+    json_error_t bracket = {.line = 0};
 
     while (find_document(walk)) {
         json_error_t error;
@@ -134,6 +141,13 @@ static nw_rc walk_documents(struct walk *walk)
                                       JSON_DISABLE_EOF_CHECK | JSON_DECODE_INT_AS_REAL, &error);
         nw_rc rc;
 
+        if (document == NULL && walk->data[walk->at] == '[') {
+            bracket = error;
+            bracket_line = line_of(walk, walk->at);
+            walk->objects_only = true; /* and each byte is parsed twice at most */
+            skip_line(walk);
+            continue;
+        }
         if (document == NULL)
             return tell_torn(walk, &error, first_run);
         rc = take_document(walk, document, walk->at);
@@ -141,7 +155,11 @@ static nw_rc walk_documents(struct walk *walk)
         NW_TRY(rc);
         walk->at += error.position > 0 ? (size_t)error.position : 1;
     }
-    return close_stream(walk);
+    NW_TRY(close_stream(walk));
+    if (!walk->objects_only || walk->results->run_count > first_run)
+        return NW_OK;
+    return nw_fail(NW_EUSAGE, "%s:%zu: is not whole JSON of iperf3: line %d of it: %s", walk->path,
+                   bracket_line, bracket.line, bracket.text);
 }
 
 nw_rc nw_iperf3_read(const char *data, size_t length, const char *path,

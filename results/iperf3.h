@@ -1,7 +1,7 @@
 /* Private to results/. The importer of iperf3's JSON (iperf3 -J, --json-stream):
  *
- *   import_iperf3.c  documents in a file: one, several behind each other, an array, a stream of
- * events iperf3_run.c     one result into a run with its records and findings
+ *   import_iperf3.c  documents in a file: one or several, an array, a stream of events
+ *   iperf3_run.c     one result into a run with its records and findings
  *
  * Keys: https://github.com/esnet/iperf, src/iperf_api.c and src/iperf_tcp.c of 3.0 to 3.19.
  */

@@ -211,6 +211,17 @@ static json_t *sum_of_intervals(const struct reading *reading)
                        : NULL;
 }
 
+/* UDP before 3.8 has one sum: of what was sent, and the share of its packets that was lost. */
+static json_t *arrived_of(const json_t *sum)
+{
+    const double lost = number(sum, "lost_percent");
+    const double share = lost <= 100 ? 1 - lost / 100 : 1; /* unknown: all */
+
+    return json_pack("{s:f, s:f, s:f}", "bytes", floor(number(sum, "bytes") * share), "seconds",
+                     fmax(number(sum, "seconds"), 0), "bits_per_second",
+                     number(sum, "bits_per_second") * share);
+}
+
 static bool moved(const json_t *sum)
 {
     const double bytes = number(sum, "bytes"), rate = number(sum, "bits_per_second");
@@ -269,10 +280,9 @@ static nw_rc add_flow(const struct reading *reading, const struct flow *flow)
     nw_rc rc = NW_OK;
 
     if (!moved(received) && !moved(sent) && strcmp(flow->sent_key, "sum_sent") == 0) {
-        if (moved(json_object_get(reading->end, "sum"))) /* UDP before 3.8 */
-            received = json_object_get(reading->end, "sum");
-        else
-            received = cut = sum_of_intervals(reading);
+        const json_t *sum = json_object_get(reading->end, "sum");
+
+        received = cut = moved(sum) ? arrived_of(sum) : sum_of_intervals(reading);
     } else if (!moved(received) && moved(sent)) {
         received = sent;
         rc = find(reading, NW_FINDING_INFO, "sender-side",
