@@ -58,7 +58,7 @@ target_link_libraries(nw_mpi INTERFACE
                       $<IF:$<BOOL:$<TARGET_PROPERTY:NW_OTHER_MPI>>,$<TARGET_PROPERTY:NW_OTHER_MPI>,MPI::MPI_C>)
 if(nw_missing)
   list(JOIN nw_missing " " nw_missing)
-  message(FATAL_ERROR "nodeworth needs libraries that are not here. As root: ./ci/setup, or\n"
+  message(FATAL_ERROR "nodeworth needs libraries that are not here. As root: ./ci/setup --build, or\n"
                       "  apt-get install ${nw_missing}")
 endif()
 

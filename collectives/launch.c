@@ -23,6 +23,9 @@ const struct nw_launcher nw_launchers[] = {
      .rank = "SLURM_PROCID",
      .rank_count = "SLURM_STEP_NUM_TASKS",
      .marker = "SLURM_STEP_ID",
+     /* MPICH's mpiexec has srun start one proxy a host, which starts the ranks */
+     .by_rank = "PMI_RANK",
+     .by_count = "PMI_SIZE",
      .remedy = "srun --mpi=pmix for Open MPI, srun --mpi=pmi2 for MPICH (srun --mpi=list tells "
                "what there is); or mpirun in the job's script"},
     {.name = "flux run",
@@ -63,18 +66,32 @@ static const struct nw_launcher *find_launcher(void)
     return NULL;
 }
 
+static int rank_of(const struct nw_launcher *launcher)
+{
+    const int rank = number_in(launcher->by_rank);
+
+    return rank >= 0 ? rank : number_in(launcher->rank);
+}
+
+static int count_of(const struct nw_launcher *launcher)
+{
+    const int count = number_in(launcher->by_count);
+
+    return count >= 0 ? count : number_in(launcher->rank_count);
+}
+
 int nw_launch_rank(void)
 {
     const struct nw_launcher *launcher = find_launcher();
 
-    return launcher != NULL ? number_in(launcher->rank) : -1;
+    return launcher != NULL ? rank_of(launcher) : -1;
 }
 
 int nw_launch_count(void)
 {
     const struct nw_launcher *launcher = find_launcher();
 
-    return launcher != NULL ? number_in(launcher->rank_count) : -1;
+    return launcher != NULL ? count_of(launcher) : -1;
 }
 
 /* ---- hosts by name ------------------------------------------------------------------------------
@@ -377,8 +394,8 @@ void nw_launch_read(struct nw_launch *launch_out)
     *launch = (struct nw_launch){.rank = -1, .rank_count = -1, .host_count = -1, .task_count = -1};
     launch->launcher = find_launcher();
     if (launch->launcher != NULL) {
-        launch->rank = number_in(launch->launcher->rank);
-        launch->rank_count = number_in(launch->launcher->rank_count);
+        launch->rank = rank_of(launch->launcher);
+        launch->rank_count = count_of(launch->launcher);
     } else if (getenv("SLURM_JOB_ID") != NULL) {
         launch->task_count = number_in("SLURM_NTASKS");
     }

@@ -18,7 +18,9 @@ struct nw_launcher {
     const char *name;              /* "mpirun of Open MPI" */
     const char *rank, *rank_count; /* environment variables; rank_count NULL: it tells none */
     const char *marker;            /* set by it alone; NULL: `rank` is enough */
-    const char *remedy;            /* when its processes do not find each other */
+    const char *by_rank,
+        *by_count;      /* what it started tells its own ranks so: these count, if set */
+    const char *remedy; /* when its processes do not find each other */
 };
 extern const struct nw_launcher nw_launchers[]; /* ends with name NULL */
 

@@ -92,9 +92,26 @@ nw_rc nw_launch_check_start(const struct nw_launch *launch)
         launch->launcher->remedy);
 }
 
+/* "16 tasks on 2 nodes", of which one number may be unknown */
+static void word_given(const struct nw_launch *launch, char *text, size_t size)
+{
+    char nodes[32] = "", tasks[32] = "";
+
+    if (launch->host_count > 0)
+        snprintf(nodes, sizeof nodes, "%d node%s", launch->host_count,
+                 launch->host_count == 1 ? "" : "s");
+    if (launch->task_count > 0)
+        snprintf(tasks, sizeof tasks, "%d task%s", launch->task_count,
+                 launch->task_count == 1 ? "" : "s");
+    snprintf(text, size, "%s%s%s", tasks, tasks[0] != '\0' && nodes[0] != '\0' ? " on " : "",
+             nodes);
+}
+
 static nw_rc judge_alone(const struct nw_launch *launch, const struct nw_comm *comm,
                          struct nw_findings *findings)
 {
+    char given[80];
+
     if (comm->rank_count > 1)
         return NW_OK;
     if (launch->launcher != NULL && launch->rank_count > 1)
@@ -107,14 +124,13 @@ static nw_rc judge_alone(const struct nw_launch *launch, const struct nw_comm *c
     if (launch->launcher != NULL || (launch->task_count <= 1 && launch->host_count <= 1) ||
         launch->hosts_from[0] == '\0')
         return NW_OK;
+    word_given(launch, given, sizeof given);
     return nw_findings_add(
         findings, NW_FINDING_WARN, "launcher-missing", comm->host_names[0],
         "srun --mpi=pmix nodeworth …, or mpirun nodeworth …, in the job's script",
-        "%s has %d task%s on %d node%s, and this is one process: it was started "
-        "without srun or mpirun, and measures one rank",
-        launch->hosts_from, launch->task_count > 0 ? launch->task_count : 1,
-        launch->task_count > 1 ? "s" : "", launch->host_count > 0 ? launch->host_count : 1,
-        launch->host_count > 1 ? "s" : "");
+        "%s has %s, and this is one process: it was started without srun or mpirun, and measures "
+        "one rank",
+        launch->hosts_from, given);
 }
 
 /* ---- hosts --------------------------------------------------------------------------------------
@@ -209,8 +225,8 @@ static nw_rc judge_machines(const struct nw_launch_rank *all, const struct nw_co
         findings, NW_FINDING_WARN, "machine-shared", comm->host_names[shared],
         "place them on different machines (Kubernetes: podAntiAffinity on "
         "kubernetes.io/hostname)",
-        "%s and %s run on one kernel: they are containers of one machine, and no "
-        "network between machines is measured",
+        "%s and %s run on one kernel: they are containers of one machine, and between them no "
+        "network is measured (or their machines were started from one snapshot in memory)",
         comm->host_names[with], comm->host_names[shared]);
 }
 

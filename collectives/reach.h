@@ -10,8 +10,8 @@
  *     NW_TRY(nw_reach_start(reach, ends, count, self, run));  // connects
  *     while (nw_reach_step(reach, 20))                        // serves others meanwhile
  *         …;
- *     nw_reach_tries(reach, &count);                          // and keep stepping until all are
- * done nw_reach_close(reach);
+ *     nw_reach_tries(reach, &count);          // and keep stepping until all hosts are done
+ *     nw_reach_close(reach);
  */
 #ifndef NW_COLLECTIVES_REACH_H
 #define NW_COLLECTIVES_REACH_H

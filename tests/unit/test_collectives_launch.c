@@ -108,6 +108,14 @@ Test(collectives_launch, the_launcher_is_told_by_its_environment)
          16,
          2,
          -1},
+        /* MPICH's mpiexec in a job: SLURM_PROCID is the proxy's */
+        {{"SLURM_JOB_ID=7", "SLURM_JOB_NUM_NODES=2", "SLURM_PROCID=0", "SLURM_STEP_ID=0",
+          "SLURM_STEP_NUM_TASKS=2", "PMI_RANK=5", "PMI_SIZE=16", NULL},
+         "srun",
+         5,
+         16,
+         -1,
+         -1},
         /* the script itself */
         {{"SLURM_JOB_ID=7", "SLURM_JOB_NUM_NODES=2", "SLURM_PROCID=0", "SLURM_NTASKS=16", NULL},
          NULL,
@@ -140,7 +148,12 @@ Test(collectives_launch, the_launcher_is_told_by_its_environment)
                                         "RANK",
                                         "WORLD_SIZE",
                                         "TORCHELASTIC_RUN_ID",
-                                        "LSB_MCPU_HOSTS"};
+                                        "LSB_MCPU_HOSTS",
+                                        "PBS_NODEFILE",
+                                        "FLUX_TASK_RANK",
+                                        "FLUX_JOB_SIZE",
+                                        "FLUX_JOB_NNODES",
+                                        "OMPI_MCA_orte_default_hostfile"};
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct nw_launch launch;
@@ -282,6 +295,11 @@ Test(collectives_launch, processes_that_do_not_find_each_other_are_refused)
         .rank_count = -1, .host_count = 2, .task_count = 16, .hosts_from = "Slurm's job 7"};
     expect_found(&sight, true, "launcher-missing",
                  "Slurm's job 7 has 16 tasks on 2 nodes, and this");
+    sight.launch.task_count = -1; /* Flux, PBS and LSF do not tell */
+    expect_found(&sight, true, "launcher-missing", "Slurm's job 7 has 2 nodes, and this");
+    sight.launch.host_count = -1;
+    sight.launch.task_count = 16;
+    expect_found(&sight, true, "launcher-missing", "Slurm's job 7 has 16 tasks, and this");
     sight.launch.host_count = sight.launch.task_count = 1;
     expect_found(&sight, true, NULL, NULL);
 }
@@ -330,5 +348,5 @@ Test(collectives_launch, a_rank_tells_what_it_is)
     cr_expect_str_eq(rank.mpi, "MPI 9");
     cr_expect_geq(strlen(rank.build), 8, "build id \"%s\"", rank.build); /* gcc, clang on Debian */
     cr_expect_neq(rank.machine[0], '\0');
-    cr_expect_eq(strlen(rank.boot), 36, "%s", rank.boot);
+    cr_expect(rank.boot[0] == '\0' || strlen(rank.boot) == 36, "%s", rank.boot); /* "": hidden */
 }
