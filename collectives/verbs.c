@@ -38,6 +38,7 @@ static nw_rc add_port(struct nw_verbs *verbs, const char *device, int number,
     struct nw_verbs_port *ports =
         realloc(verbs->ports, (verbs->port_count + 1) * sizeof *verbs->ports);
     struct ibv_context **contexts;
+    struct nw_verbs_seen *seen;
 
     if (ports != NULL)
         verbs->ports = ports;
@@ -45,10 +46,15 @@ static nw_rc add_port(struct nw_verbs *verbs, const char *device, int number,
                        (verbs->port_count + 1) * sizeof *verbs->devices->contexts);
     if (contexts != NULL)
         verbs->devices->contexts = contexts;
-    if (ports == NULL || contexts == NULL)
+    seen = realloc(verbs->devices->seen, (verbs->port_count + 1) * sizeof *seen);
+    if (seen != NULL)
+        verbs->devices->seen = seen;
+    if (ports == NULL || contexts == NULL || seen == NULL)
         return nw_fail(NW_ENOMEM, "out of memory for the ports of %s", device);
     ports[verbs->port_count] = (struct nw_verbs_port){.number = number};
     contexts[verbs->port_count] = NULL;
+    seen[verbs->port_count] = (struct nw_verbs_seen){.number = number};
+    verbs->devices->count = verbs->port_count + 1;
     *port_out = &ports[verbs->port_count++];
     snprintf((*port_out)->device, sizeof(*port_out)->device, "%.63s", device);
     return nw_verbs_port_read(verbs->devices->sys, *port_out);
@@ -198,6 +204,7 @@ void nw_verbs_close(struct nw_verbs *verbs)
             (void)verbs->devices->api->close_device(context);
     }
     free(verbs->devices->contexts);
+    free(verbs->devices->seen);
     free(verbs->devices);
     free(verbs->ports);
     free(verbs);

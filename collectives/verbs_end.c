@@ -276,6 +276,12 @@ nw_rc nw_verbs_end_open(const struct nw_verbs *verbs, const struct nw_verbs_port
         return nw_fail(NW_ENOMEM, "out of memory for an RDMA end");
     end->api = verbs->devices->api;
     end->context = verbs->devices->contexts[index];
+    end->devices = verbs->devices;
+    end->seen = &verbs->devices->seen[index];
+    end->before = *end->seen;
+    end->own_event = -1;
+    end->next = verbs->devices->ends;
+    verbs->devices->ends = end;
     end->buffer = buffer;
     end->bytes = bytes;
     rc = copy_port(port, end);
@@ -295,6 +301,11 @@ void nw_verbs_end_close(struct nw_verbs_end *end)
 {
     if (end == NULL)
         return;
+    for (struct nw_verbs_end **at = &end->devices->ends; *at != NULL; at = &(*at)->next)
+        if (*at == end) {
+            *at = end->next;
+            break;
+        }
     nw_verbs_cm_close(end->cm);
     for (int i = 0; i < end->qp_count; i++)
         if (end->qps[i] != NULL)

@@ -25,6 +25,16 @@ struct nw_verbs_devices {
     const struct nw_verbs_api *api;
     const char *sys;               /* "/sys" */
     struct ibv_context **contexts; /* of each port, shared by ports of one device; NULL: closed */
+    struct nw_verbs_seen *seen;    /* of each port */
+    size_t count;
+    struct nw_verbs_end *ends; /* that are open: an event that one reads may be another's */
+};
+
+/* What events have told of a port. */
+struct nw_verbs_seen {
+    int number;
+    bool down, fatal;
+    unsigned lid_changes, gid_changes;
 };
 
 /* A run in progress, of one QP. */
@@ -67,6 +77,12 @@ struct nw_verbs_end {
     bool broken; /* a queue has failed: no more runs */
     const struct nw_verbs_word *trouble;
     struct nw_verbs_flow flow;
+    /* Events. */
+    struct nw_verbs_devices *devices;
+    struct nw_verbs_end *next;   /* in devices->ends */
+    struct nw_verbs_seen *seen;  /* of its port */
+    struct nw_verbs_seen before; /* when it was opened */
+    int own_event;               /* the first bad one of its queues; -1: none */
     /* Waiting. */
     uint64_t quiet_since_ns, events_looked_ns;
     unsigned idle;

@@ -44,45 +44,91 @@ static nw_rc fail_word(struct nw_verbs_end *end, const struct nw_verbs_word *wor
 
 /* --- events of the device --- */
 
-static bool is_bad(const struct nw_verbs_end *end, const struct ibv_async_event *event)
+static bool is_of(const struct nw_verbs_end *end, const struct ibv_async_event *event)
 {
+    if (event->event_type == IBV_EVENT_CQ_ERR)
+        return event->element.cq == end->cq;
+    for (int i = 0; i < end->qp_count; i++)
+        if (event->element.qp == end->qps[i])
+            return true;
+    return false;
+}
+
+static void note_queue_event(struct nw_verbs_devices *devices, const struct ibv_async_event *event)
+{
+    for (struct nw_verbs_end *end = devices->ends; end != NULL; end = end->next)
+        if (end->own_event < 0 && is_of(end, event))
+            end->own_event = (int)event->event_type;
+}
+
+static void note_port_event(struct nw_verbs_seen *seen, enum ibv_event_type type)
+{
+    if (type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_PORT_ACTIVE)
+        seen->down = type == IBV_EVENT_PORT_ERR;
+    seen->lid_changes += type == IBV_EVENT_LID_CHANGE;
+    seen->gid_changes += type == IBV_EVENT_GID_CHANGE;
+}
+
+static void note_event(struct nw_verbs_end *end, const struct ibv_async_event *event)
+{
+    struct nw_verbs_devices *devices = end->devices;
+
     switch (event->event_type) {
     case IBV_EVENT_PORT_ERR:
+    case IBV_EVENT_PORT_ACTIVE:
     case IBV_EVENT_LID_CHANGE:
     case IBV_EVENT_GID_CHANGE:
-        return event->element.port_num == end->port.number &&
-               event->event_type == IBV_EVENT_PORT_ERR;
     case IBV_EVENT_DEVICE_FATAL:
-        return true;
+        for (size_t i = 0; i < devices->count; i++) {
+            struct nw_verbs_seen *seen = &devices->seen[i];
+
+            if (devices->contexts[i] != end->context)
+                continue;
+            seen->fatal |= event->event_type == IBV_EVENT_DEVICE_FATAL;
+            if (event->element.port_num == seen->number)
+                note_port_event(seen, event->event_type);
+        }
+        break;
     case IBV_EVENT_CQ_ERR:
-        return event->element.cq == end->cq;
     case IBV_EVENT_QP_FATAL:
     case IBV_EVENT_QP_REQ_ERR:
     case IBV_EVENT_QP_ACCESS_ERR:
-        for (int i = 0; i < end->qp_count; i++)
-            if (event->element.qp == end->qps[i])
-                return true;
-        return false;
+        note_queue_event(devices, event);
+        break;
     default:
-        return false;
+        break;
     }
 }
 
-/* Takes all events that wait; the first bad one of this end, or -1. */
+/* Takes all events of the device that wait, whichever end's they are; what is bad for this one, or
+ * -1. A port that came up again is not. */
 static int look_for_events(struct nw_verbs_end *end)
 {
     struct pollfd ready = {.fd = end->context->async_fd, .events = POLLIN};
     struct ibv_async_event event;
-    int bad = -1;
 
     while (poll(&ready, 1, 0) > 0 && (ready.revents & POLLIN) != 0) {
         if (end->api->get_async_event(end->context, &event) != 0)
             break;
-        if (bad < 0 && is_bad(end, &event))
-            bad = (int)event.event_type;
+        note_event(end, &event);
         end->api->ack_async_event(&event);
     }
-    return bad;
+    if (end->seen->fatal)
+        return IBV_EVENT_DEVICE_FATAL;
+    return end->seen->down ? (int)IBV_EVENT_PORT_ERR : end->own_event;
+}
+
+/* What need not break a connection, and may be why it broke: "; before it …". */
+static const char *changes(const struct nw_verbs_end *end, char text[160])
+{
+    const bool lid = end->mine.infiniband && end->seen->lid_changes != end->before.lid_changes;
+    const bool gid = end->seen->gid_changes != end->before.gid_changes;
+
+    text[0] = '\0';
+    if (lid || gid)
+        snprintf(text, 160, "; before it %s",
+                 nw_verbs_event_word(lid ? IBV_EVENT_LID_CHANGE : IBV_EVENT_GID_CHANGE)->text);
+    return text;
 }
 
 static nw_rc judge_events(struct nw_verbs_end *end)
@@ -103,11 +149,11 @@ static nw_rc judge_events(struct nw_verbs_end *end)
 nw_rc nw_verbs_fail_completion(struct nw_verbs_end *end, const struct ibv_wc *wc)
 {
     const int event = look_for_events(end);
-    char detail[128];
+    char detail[288], more[160];
 
-    snprintf(detail, sizeof detail, "%s on this side, status %d, vendor's code 0x%x",
+    snprintf(detail, sizeof detail, "%s on this side, status %d, vendor's code 0x%x%s",
              (wc->wr_id & NW_VERBS_RECEIVE) != 0 ? "a receive" : "a request", wc->status,
-             wc->vendor_err);
+             wc->vendor_err, changes(end, more));
     if (event >= 0)
         return fail_word(end, nw_verbs_event_word(event), event, detail);
     return fail_word(end, nw_verbs_status_word(wc->status), wc->status, detail);
@@ -129,14 +175,16 @@ void nw_verbs_wait_moved(struct nw_verbs_end *end)
 static nw_rc fail_deadline(struct nw_verbs_end *end, const char *what)
 {
     const struct nw_verbs_word *word = nw_verbs_silent_word();
-    char time[32];
+    char time[32], more[160];
 
     nw_verbs_break(end, word);
-    return nw_fail(NW_ETIMEOUT,
-                   "RDMA %s from %s to %s: nothing has moved for %s while %s. Likely: %s. What to "
-                   "do: %s",
-                   nw_verbs_op_name(end->flow.run.op), end->link.here, end->link.there,
-                   nw_format_ns(time, end->wish.timeout_ns), what, word->cause, word->remedy);
+    return nw_fail(
+        NW_ETIMEOUT,
+        "RDMA %s from %s to %s: nothing has moved for %s while %s%s. Likely: %s. What to "
+        "do: %s",
+        nw_verbs_op_name(end->flow.run.op), end->link.here, end->link.there,
+        nw_format_ns(time, end->wish.timeout_ns), what, changes(end, more), word->cause,
+        word->remedy);
 }
 
 /* Until there is a completion, an event of the device, or no more time. */

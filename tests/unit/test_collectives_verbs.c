@@ -681,6 +681,57 @@ Test(verbs_run, an_event_of_the_device_is_the_cause_and_silence_ends)
     }
 }
 
+/* Both ends are of one device: whoever reads an event, it reaches whom it is of. */
+Test(verbs_run, an_event_reaches_the_end_that_it_is_of)
+{
+    const struct {
+        int event, next; /* next -1: one only */
+        int of;          /* whose queue pair; -1: the port's */
+        const char *keys[2];
+        const char *says;
+    } rows[] = {
+        {IBV_EVENT_PORT_ERR, -1, -1, {"port-error", "port-error"}, "the port went down"},
+        {IBV_EVENT_PORT_ERR, IBV_EVENT_PORT_ACTIVE, -1, {"silent", "silent"}, "has moved for"},
+        {IBV_EVENT_DEVICE_FATAL, -1, -1, {"device-fatal", "device-fatal"}, "NIC has failed"},
+        {IBV_EVENT_QP_FATAL, -1, 0, {"qp-fatal", "silent"}, "gave a queue pair up"},
+        {IBV_EVENT_QP_FATAL, -1, 1, {"silent", "qp-fatal"}, "gave a queue pair up"},
+        {IBV_EVENT_GID_CHANGE, -1, -1, {"silent", "silent"}, "before it the port's addresses"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct nw_verbs_wish wish = NW_VERBS_WISH;
+        const struct nw_verbs_run run = {.roles = NW_VERBS_GIVES | NW_VERBS_TAKES,
+                                         .bytes = 8192,
+                                         .count = 500,
+                                         .take_at = HALF,
+                                         .span_bytes = HALF};
+        struct nw_verbs_result results[2];
+        struct pair pair;
+
+        double_reset();
+        wish.timeout_ns = 50e6;
+        cr_assert_eq(pair_open(&pair, &wish), NW_OK, "%s", nw_last_error()->text);
+        nic.lose = true;
+        if (rows[i].of >= 0)
+            double_happens_to(
+                (struct ibv_async_event){.event_type = (enum ibv_event_type)rows[i].event,
+                                         .element.qp = pair.ends[rows[i].of]->qps[0]});
+        else
+            double_happens(rows[i].event);
+        if (rows[i].next >= 0)
+            double_happens(rows[i].next);
+        cr_expect_neq(pair_run(&pair, run, results), NW_OK, "row %zu", i);
+        cr_expect_not_null(strstr(nw_last_error()->text, rows[i].says), "row %zu: %s", i,
+                           nw_last_error()->text);
+        for (int end = 0; end < 2; end++) {
+            cr_assert_not_null(nw_verbs_end_trouble(pair.ends[end]), "row %zu", i);
+            cr_expect_str_eq(nw_verbs_end_trouble(pair.ends[end])->key, rows[i].keys[end],
+                             "row %zu, end %d", i, end);
+        }
+        pair_close(&pair);
+    }
+}
+
 Test(verbs_end, is_refused_with_what_to_do)
 {
     static const struct nw_verbs_wish none = NW_VERBS_WISH;

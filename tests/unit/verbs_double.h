@@ -37,14 +37,15 @@ static struct {
     /* What a test sets. */
     int device_count; /* -1: the list is NULL */
     int list_errno, open_errno, register_errno, receive_errno;
-    int dmabuf_errno, share_rc; /* of a GPU's memory */
-    int fail_status;            /* of the completion of request `fail_at` and later ones */
-    uint64_t fail_at;           /* from 1; 0: none fails */
-    bool lose;                  /* nothing completes */
-    int post_errno;             /* a request is refused */
-    struct ibv_qp *only_qp;     /* that lose and post_errno are of; NULL: of all */
-    bool damage;                /* a byte of each message is changed on its way */
-    int event;                  /* of the device, once; -1: none */
+    int dmabuf_errno, share_rc;       /* of a GPU's memory */
+    int fail_status;                  /* of the completion of request `fail_at` and later ones */
+    uint64_t fail_at;                 /* from 1; 0: none fails */
+    bool lose;                        /* nothing completes */
+    int post_errno;                   /* a request is refused */
+    struct ibv_qp *only_qp;           /* that lose and post_errno are of; NULL: of all */
+    bool damage;                      /* a byte of each message is changed on its way */
+    struct ibv_async_event events[8]; /* of the device, each once */
+    int event_count, event_read;
     enum ibv_mtu mtu;
     /* What it sees. */
     uint64_t requests, signaled, inlined;
@@ -332,9 +333,7 @@ static int double_event(struct ibv_context *context, struct ibv_async_event *eve
 
     (void)context;
     cr_assert_eq(read(nic.pipe[0], &byte, 1), 1);
-    *event = (struct ibv_async_event){.event_type = (enum ibv_event_type)nic.event,
-                                      .element.port_num = 1};
-    nic.event = -1;
+    *event = nic.events[nic.event_read++ % 8];
     return 0;
 }
 
@@ -369,16 +368,21 @@ static inline void double_reset(void)
 {
     memset(&nic, 0, sizeof nic);
     nic.device_count = 1;
-    nic.event = -1;
     nic.mtu = IBV_MTU_4096;
     snprintf(nic.device.name, sizeof nic.device.name, "mlx5_9");
 }
 
-/* Something has happened to the device. */
+static inline void double_happens_to(struct ibv_async_event event)
+{
+    nic.events[nic.event_count++ % 8] = event;
+    cr_assert_eq(write(nic.pipe[1], "!", 1), 1);
+}
+
+/* Something has happened to the device's port. */
 static inline void double_happens(int event)
 {
-    nic.event = event;
-    cr_assert_eq(write(nic.pipe[1], "!", 1), 1);
+    double_happens_to(
+        (struct ibv_async_event){.event_type = (enum ibv_event_type)event, .element.port_num = 1});
 }
 
 #define DOUBLE_PORT "class/infiniband/mlx5_9/ports/1/"
