@@ -107,6 +107,8 @@ static void keep_unit(struct nw_bench *bench, const struct nw_unit *unit,
         const struct nw_record *record = find_done(bench, &unit->identities[i]);
 
         bench->wrong |= record->rc == NW_EWRONG;
+        for (size_t k = 0; k < record->warnings.count; k++)
+            bench->failed |= strcmp(record->warnings.items[k].code, "nic-failed") == 0;
         hand_out(bench, record, true);
         if (kept_out != NULL)
             kept_out[i] = record;

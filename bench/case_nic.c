@@ -344,7 +344,8 @@ static nw_rc run_memory(struct nic_case *nic, bool gpu)
 {
     nic->ask = (struct nw_nic_ask){.gpu = gpu};
     if (!nic->bench->dry)
-        NW_TRY(nw_nic_settle(nic->bench, &nic->nics, &nic->rounds.items[0], &nic->ask));
+        NW_TRY(
+            nw_nic_settle(nic->bench, &nic->nics, nic->rounds.items, nic->rounds.count, &nic->ask));
     for (size_t i = 0; i < nic->rounds.count; i++)
         NW_TRY(run_round(nic, i));
     return NW_OK;

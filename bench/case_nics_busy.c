@@ -278,14 +278,17 @@ static const struct kind stream = {"write", NW_VERBS_WRITE, NW_NIC_FORTH, false}
 static const struct kind streams_both = {"write_both", NW_VERBS_WRITE, NW_NIC_FORTH | NW_NIC_BACK,
                                          false};
 
-/* What suits one pair of the round. */
+/* What suits one pair of the round: of the first four, the first that works. */
 static nw_rc settle(struct busy *busy)
 {
-    const struct nw_nic_round one = {.pairs = busy->round.pairs, .count = 1};
+    struct nw_nic_round one[4];
+    const size_t count = busy->round.count < 4 ? busy->round.count : 4;
 
     if (busy->bench->dry || busy->ask.bytes > 0)
         return NW_OK;
-    return nw_nic_settle(busy->bench, &busy->nics, &one, &busy->ask);
+    for (size_t i = 0; i < count; i++)
+        one[i] = (struct nw_nic_round){.pairs = &busy->round.pairs[i], .count = 1};
+    return nw_nic_settle(busy->bench, &busy->nics, one, count, &busy->ask);
 }
 
 /* A NIC of each host at a time. */
@@ -406,7 +409,7 @@ static void tell_rails(const struct busy *busy, const double *alone, const doubl
 static nw_rc rail(struct busy *busy)
 {
     double *alone, *together;
-    nw_rc rc = NW_OK;
+    nw_rc rc;
     int groups;
 
     NW_TRY(nw_agree(busy->bench->comm, add_rails(busy, neighbour)));
@@ -414,8 +417,12 @@ static nw_rc rail(struct busy *busy)
         return NW_OK;
     NW_TRY(settle(busy));
     alone = calloc(2 * busy->round.count, sizeof *alone);
-    NW_TRY(nw_agree(busy->bench->comm,
-                    alone != NULL ? NW_OK : nw_fail(NW_ENOMEM, "no memory for the rails")));
+    rc = nw_agree(busy->bench->comm,
+                  alone != NULL ? NW_OK : nw_fail(NW_ENOMEM, "no memory for the rails"));
+    if (rc != NW_OK) {
+        free(alone);
+        return rc;
+    }
     together = alone + busy->round.count;
     for (int place = 0; rc == NW_OK && (groups = group_by_place(busy, place)) > 0; place++) {
         char what[32];
@@ -482,15 +489,19 @@ static nw_rc bisect(struct busy *busy)
 {
     double *rates, alone = NAN;
     int groups;
-    nw_rc rc = NW_OK;
+    nw_rc rc;
 
     NW_TRY(nw_agree(busy->bench->comm, add_rails(busy, across)));
     if (busy->round.count == 0)
         return NW_OK;
     NW_TRY(settle(busy));
     rates = calloc(busy->round.count, sizeof *rates);
-    NW_TRY(nw_agree(busy->bench->comm,
-                    rates != NULL ? NW_OK : nw_fail(NW_ENOMEM, "no memory for the halves")));
+    rc = nw_agree(busy->bench->comm,
+                  rates != NULL ? NW_OK : nw_fail(NW_ENOMEM, "no memory for the halves"));
+    if (rc != NW_OK) {
+        free(rates);
+        return rc;
+    }
     groups = group_by_host(busy);
     if (groups > 1) {
         for (size_t i = 0; i < busy->round.count; i++)

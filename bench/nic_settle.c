@@ -1,6 +1,7 @@
 #include "bench/nic_settle.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,8 @@
 /* Less is noise. */
 #define GAIN     1.02
 #define PROBE_NS 10e6
+/* A dead NIC costs its deadline. */
+#define ROUNDS_MOST 4
 
 struct nw_nic_ask nw_nic_settle_most(const struct nw_nic_ask *fixed)
 {
@@ -37,24 +40,38 @@ static double gain(const double *before, const double *after, size_t count)
     return most;
 }
 
-static bool raise_qps(struct nw_nic_ask *ask)
+bool nw_nic_settle_less(const struct nw_nic_ask *fixed, struct nw_nic_ask *most)
 {
-    return (ask->qps *= 2) <= QPS_MOST;
+    if (fixed->bytes == 0 && most->bytes > BYTES_FIRST)
+        most->bytes /= 4;
+    else if (fixed->qps == 0 && most->qps > 1)
+        most->qps /= 4;
+    else
+        return false;
+    return true;
 }
 
-static bool raise_depth(struct nw_nic_ask *ask)
+static bool raise_qps(struct nw_nic_ask *ask, const struct nw_nic_ask *most)
 {
-    return (ask->depth *= 2) <= DEPTH_MOST;
+    return (ask->qps *= 2) <= most->qps;
 }
 
-static bool raise_bytes(struct nw_nic_ask *ask)
+static bool raise_depth(struct nw_nic_ask *ask, const struct nw_nic_ask *most)
 {
-    return (ask->bytes *= 4) <= BYTES_MOST;
+    return (ask->depth *= 2) <= most->depth;
+}
+
+static bool raise_bytes(struct nw_nic_ask *ask, const struct nw_nic_ask *most)
+{
+    return (ask->bytes *= 4) <= most->bytes;
 }
 
 nw_rc nw_nic_settle_by(const struct nw_nic_trial *trial, struct nw_nic_ask *ask_out)
 {
-    bool (*const raises[])(struct nw_nic_ask *) = {raise_qps, raise_bytes, raise_depth};
+    bool (*const raises[])(struct nw_nic_ask *,
+                           const struct nw_nic_ask *) = {raise_qps, raise_bytes, raise_depth};
+    const struct nw_nic_ask most =
+        trial->most.qps > 0 ? trial->most : nw_nic_settle_most(&trial->fixed);
     const bool open[] = {trial->fixed.qps == 0, trial->fixed.bytes == 0, trial->fixed.depth == 0};
     struct nw_nic_ask best = {.qps = open[0] ? 1 : trial->fixed.qps,
                               .bytes = open[1] ? BYTES_FIRST : trial->fixed.bytes,
@@ -71,7 +88,7 @@ nw_rc nw_nic_settle_by(const struct nw_nic_trial *trial, struct nw_nic_ask *ask_
     for (size_t i = 0; i < 3; i++) {
         struct nw_nic_ask ask = best;
 
-        while (rc == NW_OK && open[i] && raises[i](&ask)) {
+        while (rc == NW_OK && open[i] && raises[i](&ask, &most)) {
             rc = trial->try(trial->user, &ask, after);
             if (rc != NW_OK || gain(before, after, trial->count) < GAIN)
                 break;
@@ -91,28 +108,100 @@ static nw_rc try_links(void *user, const struct nw_nic_ask *ask, double *rates)
     return nw_nic_probe(user, ask->qps, ask->depth, ask->bytes, PROBE_NS, rates);
 }
 
-nw_rc nw_nic_settle(struct nw_bench *bench, const struct nw_nics *nics,
-                    const struct nw_nic_round *round, struct nw_nic_ask *ask_out)
+static bool any_works(const struct nw_nic_links *links, size_t count)
 {
-    const struct nw_nic_ask fixed = {.qps = bench->plan->nic_qps,
-                                     .depth = bench->plan->nic_depth,
-                                     .bytes = bench->plan->nic_bytes / NW_NIC_WORD * NW_NIC_WORD,
-                                     .gpu = ask_out->gpu};
-    const struct nw_nic_ask most = nw_nic_settle_most(&fixed);
-    struct nw_nic_trial trial = {.try = try_links, .count = round->count, .fixed = fixed};
+    for (size_t pair = 0; pair < count; pair++)
+        if (nw_nic_failure(links, pair)->rc == NW_OK)
+            return true;
+    return false;
+}
+
+struct settling {
+    struct nw_bench *bench;
+    const struct nw_nics *nics;
+    struct nw_nic_ask fixed;
+    char why[1024]; /* of the first that failed; "": nothing did */
+};
+
+static void note_why(struct settling *settling, const struct nw_nic_links *links)
+{
+    if (settling->why[0] == '\0')
+        snprintf(settling->why, sizeof settling->why, "%s", nw_nic_failure(links, 0)->text);
+}
+
+/* With the most that opens on a pair of the round; *links_out is NULL where nothing does. */
+static nw_rc open_most(struct settling *settling, const struct nw_nic_round *round,
+                       struct nw_nic_ask *most_out, struct nw_nic_links **links_out)
+{
+    *most_out = nw_nic_settle_most(&settling->fixed);
+    *links_out = NULL;
+    do {
+        struct nw_nic_links *links;
+
+        NW_TRY(nw_nic_links_open(settling->bench, settling->nics, round, most_out, &links));
+        if (any_works(links, round->count)) {
+            *links_out = links;
+            return NW_OK;
+        }
+        note_why(settling, links);
+        nw_nic_links_close(links);
+    } while (nw_nic_settle_less(&settling->fixed, most_out));
+    return NW_OK;
+}
+
+static nw_rc settle_on(struct settling *settling, const struct nw_nic_round *round, bool *done_out,
+                       struct nw_nic_ask *ask_out)
+{
+    struct nw_nic_trial trial = {.try = try_links, .count = round->count, .fixed = settling->fixed};
     struct nw_nic_links *links;
     nw_rc rc;
 
-    if (fixed.qps > 0 && fixed.depth > 0 && fixed.bytes > 0) {
-        *ask_out = fixed;
+    *done_out = false;
+    NW_TRY(open_most(settling, round, &trial.most, &links));
+    if (links == NULL)
+        return NW_OK;
+    trial.user = links;
+    rc = nw_nic_settle_by(&trial, ask_out);
+    if (rc == NW_OK) {
+        *done_out = any_works(links, round->count);
+        if (!*done_out)
+            note_why(settling, links);
+    }
+    nw_nic_links_close(links);
+    return rc;
+}
+
+nw_rc nw_nic_settle(struct nw_bench *bench, const struct nw_nics *nics,
+                    const struct nw_nic_round *rounds, size_t round_count,
+                    struct nw_nic_ask *ask_out)
+{
+    struct settling settling = {.bench = bench,
+                                .nics = nics,
+                                .fixed = {.qps = bench->plan->nic_qps,
+                                          .depth = bench->plan->nic_depth,
+                                          .bytes = bench->plan->nic_bytes,
+                                          .gpu = ask_out->gpu}};
+    const struct nw_nic_ask *fixed = &settling.fixed;
+    bool done = false;
+
+    if (fixed->qps > 0 && fixed->depth > 0 && fixed->bytes > 0) {
+        *ask_out = *fixed;
         return NW_OK;
     }
     nw_bench_status_write(bench->events->status,
                           nw_now_ns() + (uint64_t)(4 * nw_bench_margin_ns(bench)),
                           "RDMA: queue pairs, depth and size that suit");
-    NW_TRY(nw_nic_links_open(bench, nics, round, &most, &links));
-    trial.user = links;
-    rc = nw_nic_settle_by(&trial, ask_out);
-    nw_nic_links_close(links);
-    return rc;
+    *ask_out = (struct nw_nic_ask){.qps = fixed->qps > 0 ? fixed->qps : 1,
+                                   .depth = fixed->depth > 0 ? fixed->depth : DEPTH_FIRST,
+                                   .bytes = fixed->bytes > 0 ? fixed->bytes : BYTES_FIRST,
+                                   .gpu = fixed->gpu};
+    for (size_t i = 0; i < round_count && i < ROUNDS_MOST && !done; i++)
+        NW_TRY(settle_on(&settling, &rounds[i], &done, ask_out));
+    if (settling.why[0] != '\0')
+        nw_bench_finding(bench, NW_FINDING_WARN, "nic-settle", "",
+                         "mend that, or set --qps, --nic-bytes and --tx-depth",
+                         "what suits a stream could not be tried out as meant, so rates may be "
+                         "too low: %s",
+                         settling.why);
+    return NW_OK;
 }

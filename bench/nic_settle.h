@@ -5,10 +5,12 @@
 
 #include "bench/nic_links.h"
 
-/* What the plan leaves open, tried out on the pairs of `round`. Collective. Where none of them
- * works: the first of each. */
+/* What the plan leaves open, tried out on the first of the rounds of which a pair works, with less
+ * where memory for the most cannot be registered. Collective. What failed is a finding; where
+ * nothing works: the first of each. */
 nw_rc nw_nic_settle(struct nw_bench *bench, const struct nw_nics *nics,
-                    const struct nw_nic_round *round, struct nw_nic_ask *ask_out);
+                    const struct nw_nic_round *rounds, size_t round_count,
+                    struct nw_nic_ask *ask_out);
 
 /* The rule alone: try(user, ask, rates of `count` pairs) is a measurement. */
 struct nw_nic_trial {
@@ -16,9 +18,12 @@ struct nw_nic_trial {
     void *user;
     size_t count;
     struct nw_nic_ask fixed; /* 0: open */
+    struct nw_nic_ask most;  /* 0: nw_nic_settle_most */
 };
 nw_rc nw_nic_settle_by(const struct nw_nic_trial *trial, struct nw_nic_ask *ask_out);
 /* The most that it may come to. */
 struct nw_nic_ask nw_nic_settle_most(const struct nw_nic_ask *fixed);
+/* A quarter of one of what is open; false: it is the least already. */
+bool nw_nic_settle_less(const struct nw_nic_ask *fixed, struct nw_nic_ask *most);
 
 #endif

@@ -277,6 +277,12 @@ nw_rc nw_plan_resolve(struct nw_plan *plan)
     if (plan->gemm_size % 256 != 0)
         return nw_fail(NW_EUSAGE, "option --gemm-size: %d; accepted: multiples of 256, to 8192",
                        plan->gemm_size);
+    if (plan->nic_mtu != 0 && (plan->nic_mtu & (plan->nic_mtu - 1)) != 0)
+        return nw_fail(NW_EUSAGE, "option --mtu: %d; accepted: 256, 512, 1024, 2048, 4096",
+                       plan->nic_mtu);
+    if (plan->nic_bytes % 8 != 0)
+        return nw_fail(NW_EUSAGE, "option --nic-bytes: %llu; accepted: multiples of 8",
+                       (unsigned long long)plan->nic_bytes);
     if (plan->gemm_shapes_text != NULL)
         NW_TRY(for_each_item(plan, "--gemm-shapes", plan->gemm_shapes_text, add_shape));
     NW_TRY(resolve_lanes(plan));

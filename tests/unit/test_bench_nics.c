@@ -136,6 +136,23 @@ Test(bench_nics, a_stream_gets_what_it_needs_and_no_more)
     }
 }
 
+Test(bench_nics, a_limit_on_memory_lessens_the_most_until_nothing_open_is_left)
+{
+    const struct nw_nic_ask none = {0}, one_qp = {.qps = 1, .bytes = 8192};
+    struct wire wire = {.one_qp = 1, .line = 50, .large = 2, .deep = 1};
+    struct nw_nic_trial trial = {.try = try_wire, .user = &wire, .count = 2};
+    struct nw_nic_ask most = nw_nic_settle_most(&one_qp), ask;
+
+    cr_expect(!nw_nic_settle_less(&one_qp, &most));
+    most = nw_nic_settle_most(&none);
+    for (int turn = 0; turn < 4; turn++)
+        cr_expect(nw_nic_settle_less(&none, &most), "turn %d", turn);
+    cr_expect(most.qps == 1 && most.bytes == 64 << 10 && !nw_nic_settle_less(&none, &most));
+    trial.most = (struct nw_nic_ask){.qps = 4, .depth = 128, .bytes = 64 << 10};
+    cr_assert_eq(nw_nic_settle_by(&trial, &ask), NW_OK);
+    cr_expect(ask.qps == 4 && ask.bytes == 64 << 10 && ask.depth == 128);
+}
+
 Test(bench_nics, a_nic_is_named_for_most_of_its_pairs_and_a_pair_for_itself)
 {
     /* 0, 1 of one host, 2, 3 of the other; NIC 1 is slow, and so is 0 to 3. */
