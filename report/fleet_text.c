@@ -259,16 +259,17 @@ nw_rc nw_report_fleet(FILE *stream, const struct nw_fleet_report *report, bool a
 
         if (level->fleet.edge_count == 0)
             continue;
-        fprintf(stream, "%s%d %s, %zu pairs%s\n\n", i > 0 ? "\n" : "", level->fleet.end_count,
-                level->kinds, level->fleet.edge_count, report->simulated ? ", simulated" : "");
+        fprintf(stream, "%s%d %s, %zu pair%s%s\n\n", i > 0 ? "\n" : "", level->fleet.end_count,
+                level->kinds, level->fleet.edge_count, level->fleet.edge_count == 1 ? "" : "s",
+                report->simulated ? ", simulated" : "");
         NW_TRY(print_classes(stream, level));
         fputc('\n', stream);
         NW_TRY(print_ends(stream, level, all));
         NW_TRY(print_map(stream, level));
     }
     if (report->retest_count > 0)
-        fprintf(stream, "\n%zu pairs were measured again alone; the better result counts\n",
-                report->retest_count);
+        fprintf(stream, "\n%zu pair%s measured again alone; the better result counts\n",
+                report->retest_count, report->retest_count == 1 ? " was" : "s were");
     fputc('\n', stream);
     print_findings(stream, &report->findings);
     print_hosts(stream, report);

@@ -221,8 +221,10 @@ static void name_collective(const char *test, char *name, size_t size)
 {
     const struct nw_coll *coll;
 
-    snprintf(name, size, "%.*s", (int)(strlen(test) - (strstr(test, "_perf") != NULL ? 5 : 0)),
-             test);
+    const size_t length = strlen(test), suffix = sizeof "_perf" - 1;
+    const bool is_perf = length > suffix && strcmp(test + length - suffix, "_perf") == 0;
+
+    snprintf(name, size, "%.*s", (int)(length - (is_perf ? suffix : 0)), test);
     if (nw_coll_parse(name, &coll) == NW_OK)
         snprintf(name, size, "%s", coll->name);
     else

@@ -262,6 +262,24 @@ Test(results_fleet, results_without_pairs_are_refused)
     nw_results_free(&results);
 }
 
+Test(results_fleet, only_the_ending_perf_is_no_part_of_a_tests_name)
+{
+    static const char *const rows[][2] = {
+        {"alltoall_perf", "alltoall"}, {"my_perf_test", "my_perf_test"}, {"_perf", "_perf"}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct nw_results results = {0};
+        char csv[256];
+        const int length =
+            snprintf(csv, sizeof csv, "test,G,nodes,avg_bus_bw_GBs\n%s,1,\"a,b\",3\n", rows[i][0]);
+
+        cr_assert_eq(nw_import_data(csv, (size_t)length, "x.csv", &results), NW_OK);
+        cr_assert_eq(nw_results_record_count(&results), 1);
+        cr_expect_str_eq(results.runs[0].records[0].collective, rows[i][1]);
+        nw_results_free(&results);
+    }
+}
+
 Test(results_fleet, host_lists_as_slurm_writes_them_are_two_hosts_or_no_row)
 {
     static const struct {
