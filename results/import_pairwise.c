@@ -253,10 +253,11 @@ static bool fill(const struct reader *reader, const struct row *row, struct nw_r
         (reader->at[MAX_BYTES] >= 0 && !number(cell(reader, row, MAX_BYTES), INT64_MAX, &bytes)))
         return false;
     *failed_out = average[0] == '\0';
-    if (!*failed_out && nw_parse_double(average, 1e-9, 1e6, &rate) != NW_OK) {
+    if (!*failed_out && nw_parse_double(average, 0, 1e6, &rate) != NW_OK) {
         nw_clear_error();
         return false;
     }
+    *failed_out |= !(rate > 0); /* nothing was moved */
     nw_record_init(record);
     snprintf(record->case_name, sizeof record->case_name, "pairwise");
     name_collective(test, record->collective, sizeof record->collective);

@@ -280,6 +280,17 @@ Test(results_fleet, only_the_ending_perf_is_no_part_of_a_tests_name)
     }
 }
 
+Test(results_fleet, an_average_of_0_is_a_test_without_result)
+{
+    static const char csv[] = "test,G,nodes,avg_bus_bw_GBs\nx_perf,1,\"a,b\",0.00\n";
+    struct nw_results results = {0};
+
+    cr_assert_eq(nw_import_data(csv, sizeof csv - 1, "x.csv", &results), NW_OK);
+    cr_assert_eq(nw_results_record_count(&results), 1);
+    cr_expect_eq(results.runs[0].records[0].rc, NW_EPEER);
+    nw_results_free(&results);
+}
+
 Test(results_fleet, host_lists_as_slurm_writes_them_are_two_hosts_or_no_row)
 {
     static const struct {
