@@ -28,16 +28,25 @@ struct nw_nic_ask nw_nic_settle_most(const struct nw_nic_ask *fixed)
                                .gpu = fixed->gpu};
 }
 
-/* Of the pairs that work in both, the one that gains most: the others may be at their wire's rate.
- */
+/* Of the pairs that work in both, the middle one: one pair's luck is not what all need. */
 static double gain(const double *before, const double *after, size_t count)
 {
-    double most = 0;
+    size_t working = 0, below;
 
     for (size_t i = 0; i < count; i++)
-        if (before[i] > 0 && after[i] > 0)
-            most = fmax(most, after[i] / before[i]);
-    return most;
+        working += before[i] > 0 && after[i] > 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!(before[i] > 0 && after[i] > 0))
+            continue;
+        below = 0;
+        for (size_t k = 0; k < count; k++)
+            below += before[k] > 0 && after[k] > 0 &&
+                     (after[k] / before[k] < after[i] / before[i] ||
+                      (after[k] / before[k] == after[i] / before[i] && k < i));
+        if (below == working / 2)
+            return after[i] / before[i];
+    }
+    return 0;
 }
 
 bool nw_nic_settle_less(const struct nw_nic_ask *fixed, struct nw_nic_ask *most)

@@ -18,8 +18,8 @@ struct port_card {
 };
 
 struct card { /* what a rank tells */
-    int count;
-    char why[240];
+    int count, down_count;
+    char why[240], down[240];
     struct port_card ports[PORTS_MAX];
 };
 
@@ -100,6 +100,8 @@ static void fill_card(const struct nw_plan *plan, const struct nw_dev *gpu,
                      port->closed[0] != '\0' ? port->closed
                      : port->iwarp           ? "iWARP, which is not driven here"
                                              : port->state);
+            if (card->down_count++ == 0)
+                snprintf(card->down, sizeof card->down, "%s", card->why);
             continue;
         }
         snprintf(out->device, sizeof out->device, "%s", port->device);
@@ -117,22 +119,14 @@ static void fill_card(const struct nw_plan *plan, const struct nw_dev *gpu,
 /* ---- of all ------------------------------------------------------------------------------------
  */
 
-/* The rank of the host that is nearest, of these the one with the fewest, of these the lowest. */
-static int owner_of(const struct nw_comm *comm, const struct card *cards, int host, int index,
-                    const int *owned)
+/* The same port as another rank of the host sees it; NULL: it does not. */
+static const struct port_card *find_port(const struct card *card, const struct port_card *port)
 {
-    int best = -1;
-
-    for (int rank = 0; rank < comm->rank_count; rank++) {
-        const int distance = cards[rank].ports[index].distance;
-
-        if (comm->host_of_rank[rank] != host || index >= cards[rank].count)
-            continue;
-        if (best < 0 || distance < cards[best].ports[index].distance ||
-            (distance == cards[best].ports[index].distance && owned[rank] < owned[best]))
-            best = rank;
-    }
-    return best;
+    for (int i = 0; i < card->count; i++)
+        if (card->ports[i].number == port->number &&
+            strcmp(card->ports[i].device, port->device) == 0)
+            return &card->ports[i];
+    return NULL;
 }
 
 static int first_rank(const struct nw_comm *comm, int host)
@@ -142,6 +136,28 @@ static int first_rank(const struct nw_comm *comm, int host)
     while (comm->host_of_rank[rank] != host)
         rank++;
     return rank;
+}
+
+/* The rank of the host that is nearest, of these the one with the fewest, of these the lowest. */
+static int owner_of(const struct nw_comm *comm, const struct card *cards, int host, int index,
+                    const int *owned)
+{
+    const struct port_card *port = &cards[first_rank(comm, host)].ports[index];
+    int best = -1, best_distance = 0;
+
+    for (int rank = 0; rank < comm->rank_count; rank++) {
+        const struct port_card *its =
+            comm->host_of_rank[rank] == host ? find_port(&cards[rank], port) : NULL;
+
+        if (its == NULL)
+            continue;
+        if (best < 0 || its->distance < best_distance ||
+            (its->distance == best_distance && owned[rank] < owned[best])) {
+            best = rank;
+            best_distance = its->distance;
+        }
+    }
+    return best;
 }
 
 static void add_nic(const struct nw_comm *comm, const struct card *cards, int host, int index,
@@ -175,7 +191,10 @@ static nw_rc list_all(const struct nw_comm *comm, const struct card *cards, stru
         count += (size_t)cards[first_rank(comm, host)].count;
     nics->items = calloc(count > 0 ? count : 1, sizeof *nics->items);
     nics->why = calloc(hosts, sizeof *nics->why);
-    if (owned == NULL || nics->items == NULL || nics->why == NULL) {
+    nics->down = calloc(hosts, sizeof *nics->down);
+    nics->down_count = calloc(hosts, sizeof *nics->down_count);
+    if (owned == NULL || nics->items == NULL || nics->why == NULL || nics->down == NULL ||
+        nics->down_count == NULL) {
         free(owned);
         return nw_fail(NW_ENOMEM, "no memory for %zu NICs", count);
     }
@@ -184,6 +203,8 @@ static nw_rc list_all(const struct nw_comm *comm, const struct card *cards, stru
 
         for (int i = 0; i < card->count; i++)
             add_nic(comm, cards, host, i, owned, nics);
+        memcpy(nics->down[host], card->down, sizeof card->down);
+        nics->down_count[host] = card->down_count;
         if (card->count == 0)
             snprintf(nics->why[host], sizeof nics->why[host], "%s", card->why);
     }
@@ -221,6 +242,8 @@ void nw_nics_close(struct nw_nics *nics)
     nw_verbs_close(nics->verbs);
     free(nics->items);
     free(nics->why);
+    free(nics->down);
+    free(nics->down_count);
     *nics = (struct nw_nics){0};
 }
 
@@ -245,6 +268,11 @@ bool nw_nics_are_here(struct nw_bench *bench, const struct nw_nics *nics)
                              "nodeworth check on this host",
                              "no RDMA here, though other hosts of the run have it: %s",
                              nics->why[host]);
+        else if (nics->down_count[host] > 0)
+            nw_bench_finding(bench, NW_FINDING_WARN, "nic-down", comm->host_names[host],
+                             "nodeworth check on this host; --ib-dev names those that count",
+                             "%d RDMA port%s left out: %s", nics->down_count[host],
+                             nics->down_count[host] == 1 ? "" : "s", nics->down[host]);
     return true;
 }
 

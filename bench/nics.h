@@ -29,7 +29,9 @@ struct nw_nics {
     struct nw_verbs *verbs; /* this rank's */
     struct nw_nic *items;   /* by host, then as the library lists them; the same on all ranks */
     size_t count;
-    char (*why)[240]; /* of each host without one */
+    char (*why)[240];  /* of each host without one */
+    char (*down)[240]; /* of each host: of its ports one that is left out, and why; "": none */
+    int *down_count;   /* how many */
 };
 
 /* Collective. The active ports that the plan's --ib-dev and --ib-port leave. No RDMA is no failure.
