@@ -16,8 +16,8 @@ static bool same_subnet(const struct nw_reach_address *a, const struct nw_reach_
     const int family = strchr(a->ip, ':') != NULL ? AF_INET6 : AF_INET;
     int bits = a->prefix;
 
-    if (a->prefix != b->prefix || inet_pton(family, a->ip, x) != 1 ||
-        inet_pton(family, b->ip, y) != 1)
+    if (a->prefix != b->prefix || bits > (family == AF_INET ? 32 : 128) ||
+        inet_pton(family, a->ip, x) != 1 || inet_pton(family, b->ip, y) != 1)
         return false;
     for (size_t i = 0; bits > 0; i++, bits -= 8) {
         const unsigned char mask = bits >= 8 ? 0xff : (unsigned char)(0xff << (8 - bits));
