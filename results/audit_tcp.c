@@ -143,10 +143,12 @@ static void find_control(const struct nw_audit_state *state,
     control->simulated = record->simulated;
     if (strcmp(run->context.tool, "iperf3") == 0)
         snprintf(control->who, sizeof control->who, "iperf3 over TCP (%.80s)", record->source);
+    else if (record->stream_count == 1)
+        snprintf(control->who, sizeof control->who, "plain TCP sockets (%s to %s, one connection)",
+                 record->host_a, record->host_b);
     else
-        snprintf(control->who, sizeof control->who, "plain TCP sockets (%s to %s, %d connection%s)",
-                 record->host_a, record->host_b, record->stream_count,
-                 record->stream_count == 1 ? "" : "s");
+        snprintf(control->who, sizeof control->who, "plain TCP sockets (%s to %s, %d connections)",
+                 record->host_a, record->host_b, record->stream_count);
 }
 
 /* Does what is below NCCL do better? */
