@@ -165,7 +165,9 @@ static void look_at_ports(const struct nw_traffic *moved, struct nw_ports_use *u
         const double bytes = sends ? port->sent_bytes : port->received_bytes;
         const bool used = bytes >= NW_PORTS_USED_SHARE * busiest;
 
-        if (port->rdma != use->rdma || (!used && port->bits_per_s < least_bits))
+        /* A container's veth or a tunnel that carried nothing is no way between hosts. */
+        if (port->rdma != use->rdma ||
+            (!used && (!port->physical || port->bits_per_s < least_bits)))
             continue;
         use->port_count++;
         use->used_count += used;

@@ -161,13 +161,16 @@ static void add_faster(struct question *question, const char *key, double factor
 static void try_ports(struct question *question)
 {
     const struct nw_record *record = question->several;
+    const int ranks = record->rank_count / record->host_count; /* each goes by a port of its own */
+    const bool all = record->port_count <= ranks;
+    const int ports = all ? record->port_count : ranks;
     char what[160];
 
     if (record->used_port_count > 0) {
-        snprintf(what, sizeof what, "all %d ports of a node carry the bytes, not %d",
-                 record->port_count, record->used_port_count);
-        add_faster(question, "ports", (double)record->port_count / (double)record->used_port_count,
-                   what);
+        snprintf(what, sizeof what, "%s %d ports of a node carry the bytes, not %d%s",
+                 all ? "all" : "as many as", ports, record->used_port_count,
+                 all ? "" : ": one for each rank");
+        add_faster(question, "ports", (double)ports / (double)record->used_port_count, what);
     }
     if (record->used_port_count > 1) {
         snprintf(what, sizeof what,

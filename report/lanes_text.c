@@ -160,33 +160,47 @@ static void print_ratios(FILE *stream, const struct nw_lanes_group *group)
                     &group->sides[group->slowest]);
 }
 
-/* "NCCL's choice, all_reduce: 1.34 [1.3, 1.4] times the time of ring at 16 MiB; slower than what
- * can be forced at 3 of 12 sizes, from 4 MiB to 64 MiB" */
+/* "1.34 [1.3, 1.4] times the time of ring at 16 MiB" */
+static void format_worst(const struct nw_lane_choice *choice, char text[160])
+{
+    char value[32], low[32], high[32], size[32];
+
+    snprintf(text, 160, "%s [%s, %s] times the time of %.15s at %s",
+             nw_format_sig(value, choice->worst_ratio.value, 3),
+             nw_format_sig(low, choice->worst_ratio.low, 3),
+             nw_format_sig(high, choice->worst_ratio.high, 3), choice->worst_lane,
+             nw_format_bytes(size, choice->worst_bytes));
+}
+
+/* "NCCL's choice, all_reduce: 1.34 [1.3, 1.4] times the time of ring at 16 MiB: try NCCL_ALGO=Ring
+ * for that size; slower than what was forced at 3 of 12 sizes, from 4 MiB to 64 MiB". The advice is
+ * for one size: at others another algorithm may be the faster one. */
 static void print_choice(FILE *stream, const struct nw_lanes_group *group)
 {
     const struct nw_lane_choice *choice = &group->choice;
     const struct nw_lane *lane = nw_lane_find(choice->worst_lane);
-    char text[400], first[64], value[32], low[32], high[32], size[32], from[32], to[32];
+    const char *plural = choice->size_count == 1 ? "" : "s";
+    char text[500], first[64], worst[160], from[32], to[32];
 
     if (choice->size_count == 0)
         return;
-    if (choice->worse_count == 0)
+    format_worst(choice, worst);
+    if (choice->worse_count == 0 && choice->worst_ratio.value <= 1 + NW_CHOICE_REL)
         snprintf(text, sizeof text,
                  "within %.0f %% of the fastest that was forced at each of %zu size%s",
-                 100 * NW_CHOICE_REL, choice->size_count, choice->size_count == 1 ? "" : "s");
+                 100 * NW_CHOICE_REL, choice->size_count, plural);
+    else if (choice->worse_count == 0)
+        snprintf(text, sizeof text,
+                 "not told apart from the fastest that was forced at any of %zu size%s; up to %s",
+                 choice->size_count, plural, worst);
     else
         snprintf(text, sizeof text,
-                 "%s [%s, %s] times the time of %s at %s; slower than what was forced at %zu of "
-                 "%zu size%s, from %s to %s: try %s=%s there",
-                 nw_format_sig(value, choice->worst_ratio.value, 3),
-                 nw_format_sig(low, choice->worst_ratio.low, 3),
-                 nw_format_sig(high, choice->worst_ratio.high, 3), choice->worst_lane,
-                 nw_format_bytes(size, choice->worst_bytes), choice->worse_count,
-                 choice->size_count, choice->size_count == 1 ? "" : "s",
-                 nw_format_bytes(from, choice->worse_from_bytes),
-                 nw_format_bytes(to, choice->worse_to_bytes),
-                 lane != NULL ? lane->settings[0].name : "NCCL_ALGO",
-                 lane != NULL ? lane->settings[0].value : choice->worst_lane);
+                 "%s: try %s=%s for that size; slower than what was forced at %zu of %zu size%s, "
+                 "from %s to %s",
+                 worst, lane != NULL ? lane->settings[0].name : "NCCL_ALGO",
+                 lane != NULL ? lane->settings[0].value : choice->worst_lane, choice->worse_count,
+                 choice->size_count, plural, nw_format_bytes(from, choice->worse_from_bytes),
+                 nw_format_bytes(to, choice->worse_to_bytes));
     snprintf(first, sizeof first, "NCCL's choice, %.23s: ", group->like->collective);
     nw_print_wrapped(stream, first, "    ", text);
 }

@@ -208,18 +208,21 @@ static void add_to_choice(const struct nw_record *own, const struct nw_record *f
 {
     const struct nw_value ratio = nw_value_ratio(time_of(own), time_of(forced));
 
+    const bool worse = ratio.value > 1 + NW_CHOICE_REL && ratio.low > 1;
+    const bool first = worse ? choice->worse_count == 0 : choice->size_count == 0;
+
     choice->size_count++;
-    if (!(ratio.value > 1 + NW_CHOICE_REL) || !(ratio.low > 1))
+    if (first || ((worse || choice->worse_count == 0) && ratio.value > choice->worst_ratio.value)) {
+        choice->worst_ratio = ratio;
+        choice->worst_bytes = own->bytes;
+        memcpy(choice->worst_lane, forced->lane, sizeof choice->worst_lane);
+    }
+    if (!worse)
         return;
     if (choice->worse_count == 0 || own->bytes < choice->worse_from_bytes)
         choice->worse_from_bytes = own->bytes;
     if (choice->worse_count == 0 || own->bytes > choice->worse_to_bytes)
         choice->worse_to_bytes = own->bytes;
-    if (choice->worse_count == 0 || ratio.value > choice->worst_ratio.value) {
-        choice->worst_ratio = ratio;
-        choice->worst_bytes = own->bytes;
-        memcpy(choice->worst_lane, forced->lane, sizeof choice->worst_lane);
-    }
     choice->worse_count++;
 }
 

@@ -33,6 +33,7 @@ struct nw_lane_choice {
     size_t size_count;  /* that both were measured at; 0: nothing to compare */
     size_t worse_count; /* at which a forced one took NW_CHOICE_REL less, beyond the intervals */
     uint64_t worse_from_bytes, worse_to_bytes;
+    /* The largest of those; where worse_count is 0, of all sizes: noise may hide what it costs. */
     uint64_t worst_bytes;
     char worst_lane[16];
     struct nw_value worst_ratio; /* time of the choice over the forced one's */

@@ -36,18 +36,41 @@ static void add_port(struct nw_traffic *traffic, const struct nw_traffic_port *p
 /* "400 Gb/sec (4X NDR)"; 0: unknown. */
 static double rdma_rate(const struct nw_files *files, const char *folder)
 {
-    char text[64];
+    char text[64], *unit;
+    double gbit_per_s;
 
     if (!nw_files_read(files, text, sizeof text, "%s/rate", folder))
         return 0;
-    return strstr(text, "Gb/sec") != NULL ? strtod(text, NULL) * 1e9 : 0;
+    unit = strstr(text, " Gb/sec");
+    if (unit == NULL)
+        return 0;
+    *unit = '\0';
+    if (nw_parse_double(text, 0, 1e6, &gbit_per_s) == NW_OK)
+        return gbit_per_s * 1e9;
+    nw_clear_error();
+    return 0;
+}
+
+/* The kernel links an interface to the device that it belongs to, where it has one. */
+static bool has_device(const struct nw_files *files, const char *folder)
+{
+    struct nw_names names;
+    char device[128];
+    bool found;
+
+    snprintf(device, sizeof device, "%.100s/device", folder);
+    if (nw_files_list(files, device, &names) != NW_OK)
+        return false;
+    found = names.count > 0;
+    nw_names_free(&names);
+    return found;
 }
 
 static void read_rdma_port(const struct nw_files *files, const char *device, const char *number,
                            struct nw_traffic *traffic)
 {
     struct nw_traffic_port port = {.rdma = true};
-    char folder[160], state[32];
+    char folder[160], parent[96], state[32];
 
     snprintf(folder, sizeof folder, "class/infiniband/%.64s/ports/%.16s", device, number);
     if (!nw_files_read(files, state, sizeof state, "%s/state", folder) ||
@@ -56,6 +79,8 @@ static void read_rdma_port(const struct nw_files *files, const char *device, con
     snprintf(port.name, sizeof port.name, strcmp(number, "1") == 0 ? "%.20s" : "%.20s/%.8s", device,
              number);
     port.bits_per_s = rdma_rate(files, folder);
+    snprintf(parent, sizeof parent, "class/infiniband/%.64s", device);
+    port.physical = has_device(files, parent);
     port.sent_bytes = INFINIBAND_WORD * read_number(files, folder, "counters/port_xmit_data");
     port.received_bytes = INFINIBAND_WORD * read_number(files, folder, "counters/port_rcv_data");
     if (!isfinite(port.sent_bytes)) { /* EFA counts bytes, in a place of its own */
@@ -101,7 +126,7 @@ static void read_interface(const struct nw_files *files, const char *name,
                            struct nw_traffic *traffic)
 {
     struct nw_traffic_port port = {.rdma = false};
-    struct nw_names device;
+    double megabits = 0;
     char folder[96], text[64];
 
     snprintf(folder, sizeof folder, "class/net/%.31s", name);
@@ -114,15 +139,12 @@ static void read_interface(const struct nw_files *files, const char *name,
     snprintf(port.name, sizeof port.name, "%.31s", name);
     port.sent_bytes = read_number(files, folder, "statistics/tx_bytes");
     port.received_bytes = read_number(files, folder, "statistics/rx_bytes");
+    port.physical = has_device(files, folder);
     /* A virtual interface has a speed that means nothing: veth says 10 Gb/s. */
-    snprintf(text, sizeof text, "%.40s/device", folder);
-    if (nw_files_list(files, text, &device) == NW_OK) {
-        const double megabits = read_number(files, folder, "speed");
-
-        if (device.count > 0 && megabits > 0)
-            port.bits_per_s = megabits * 1e6;
-        nw_names_free(&device);
-    }
+    if (port.physical)
+        megabits = read_number(files, folder, "speed");
+    if (megabits > 0)
+        port.bits_per_s = megabits * 1e6;
     add_port(traffic, &port);
 }
 

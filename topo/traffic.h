@@ -21,6 +21,7 @@
 struct nw_traffic_port {
     char name[32];     /* "mlx5_0", "mlx5_0/2", "eth0" */
     bool rdma;         /* counts RDMA; else what goes through the kernel */
+    bool physical;     /* a device is behind it; else a veth, a tunnel, … */
     double bits_per_s; /* line rate; 0: unknown, or no physical port */
     double sent_bytes, received_bytes;
 };

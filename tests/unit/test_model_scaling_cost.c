@@ -143,6 +143,39 @@ Test(model_scaling_cost, each_thing_that_is_wrong_has_its_lever_and_the_largest_
     nw_results_free(&results);
 }
 
+/* A rank goes by a port of its own: eight of a node's ranks cannot use more than eight. */
+Test(model_scaling_cost, ports_that_the_ranks_cannot_use_are_not_promised)
+{
+    static const struct {
+        int ports, used;
+        const char *what; /* NULL: no lever */
+    } rows[] = {
+        {8, 4, "all 8 ports of a node carry the bytes, not 4"},
+        {16, 4, "as many as 8 ports of a node carry the bytes, not 4: one for each rank"},
+        {16, 8, NULL},
+        {16, 12, NULL},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct nw_results results = {0};
+        struct nw_scaling_cost cost;
+        const struct nw_scaling_lever *lever;
+
+        make(&results, "auto", RATE(200), RATE(20));
+        set_ports(&results, rows[i].ports, rows[i].used, 1.0 / rows[i].used, RATE(20), RATE(400));
+        cost_of(&results, "2", &cost);
+        cr_assert(cost.known);
+        lever = lever_of(&cost, "ports");
+        cr_expect_eq(lever == NULL, rows[i].what == NULL, "%d of %d", rows[i].used, rows[i].ports);
+        if (lever != NULL && rows[i].what != NULL) {
+            cr_expect_str_eq(lever->what, rows[i].what);
+            /* twice as many ports, as twice the NICs */
+            cr_expect_float_eq(lever->step_ns, lever_of(&cost, "nics")->step_ns, 1);
+        }
+        nw_results_free(&results);
+    }
+}
+
 Test(model_scaling_cost, another_algorithm_is_a_lever_where_it_is_faster)
 {
     struct nw_results results = {0};

@@ -144,7 +144,7 @@ Test(search, a_small_space_has_the_results_of_brute_force, .timeout = 120)
     uint64_t state = 7;
     int compared = 0, empty = 0;
 
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 100; i++) {
         char nodes[8];
         struct nw_model_request request = random_request(&state, nodes, 0);
         struct nw_search_result result;
@@ -185,8 +185,8 @@ Test(search, a_small_space_has_the_results_of_brute_force, .timeout = 120)
         }
         nw_model_close(&model);
     }
-    cr_expect_gt(compared, 100);
-    cr_expect_gt(empty, 5);
+    cr_expect_gt(compared, 30);
+    cr_expect_gt(empty, 1);
 }
 
 /* The thousand that the closed form keeps hold the best, within 2 %. */

@@ -3,6 +3,7 @@
 
 /* Two RDMA NICs, one with two ports of which one is down, EFA; interfaces of all sorts. */
 static const struct tree_file before[] = {
+    {"class/infiniband/mlx5_0/device/vendor", "0x15b3\n"},
     {"class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n"},
     {"class/infiniband/mlx5_0/ports/1/rate", "400 Gb/sec (4X NDR)\n"},
     {"class/infiniband/mlx5_0/ports/1/counters/port_xmit_data", "1000\n"},
@@ -11,9 +12,14 @@ static const struct tree_file before[] = {
     {"class/infiniband/mlx5_0/ports/2/counters/port_xmit_data", "9\n"},
     {"class/infiniband/mlx5_0/ports/2/counters/port_rcv_data", "9\n"},
     {"class/infiniband/rdmap0s1/ports/1/state", "4: ACTIVE\n"},
-    {"class/infiniband/rdmap0s1/ports/1/rate", "100 Gb/sec (4X EDR)\n"},
+    {"class/infiniband/rdmap0s1/device/vendor", "0x1d0f\n"},
+    {"class/infiniband/rdmap0s1/ports/1/rate", "2.5 Gb/sec (1X SDR)\n"},
     {"class/infiniband/rdmap0s1/ports/1/hw_counters/tx_bytes", "70\n"},
     {"class/infiniband/rdmap0s1/ports/1/hw_counters/rx_bytes", "80\n"},
+    {"class/infiniband/soft0/ports/1/state", "4: ACTIVE\n"}, /* no device behind it */
+    {"class/infiniband/soft0/ports/1/rate", "lots of Gb/sec\n"},
+    {"class/infiniband/soft0/ports/1/counters/port_xmit_data", "1\n"},
+    {"class/infiniband/soft0/ports/1/counters/port_rcv_data", "2\n"},
     {"class/infiniband/rxe0/ports/1/state", "4: ACTIVE\n"}, /* counts packets, no bytes */
     {"class/net/eth0/operstate", "up\n"},
     {"class/net/eth0/type", "1\n"},
@@ -64,13 +70,14 @@ Test(topo_traffic, ports_that_are_up_and_count_bytes_are_read_and_none_twice)
 {
     static const struct {
         const char *name;
-        bool rdma;
+        bool rdma, physical;
         double bits_per_s, sent, received;
     } rows[] = {
-        {"mlx5_0", true, 400e9, 4000, 2000}, /* in words of four bytes */
-        {"rdmap0s1", true, 100e9, 70, 80},
-        {"eth0", false, 25e9, 18446744073709551615.0, 7},
-        {"veth1", false, 0, 3, 4}, /* no physical port: its speed means nothing */
+        {"mlx5_0", true, true, 400e9, 4000, 2000}, /* in words of four bytes */
+        {"rdmap0s1", true, true, 2.5e9, 70, 80},
+        {"soft0", true, false, 0, 4, 8}, /* a rate that is no number */
+        {"eth0", false, true, 25e9, 18446744073709551615.0, 7},
+        {"veth1", false, false, 0, 3, 4}, /* no physical port: its speed means nothing */
     };
     char root[] = "/tmp/nw_traffic_XXXXXX";
     struct nw_traffic traffic;
@@ -84,6 +91,7 @@ Test(topo_traffic, ports_that_are_up_and_count_bytes_are_read_and_none_twice)
 
         cr_assert_not_null(port, "%s", rows[i].name);
         cr_expect_eq(port->rdma, rows[i].rdma, "%s", rows[i].name);
+        cr_expect_eq(port->physical, rows[i].physical, "%s", rows[i].name);
         cr_expect_eq(port->bits_per_s, rows[i].bits_per_s, "%s", rows[i].name);
         cr_expect_eq(port->sent_bytes, rows[i].sent, "%s", rows[i].name);
         cr_expect_eq(port->received_bytes, rows[i].received, "%s", rows[i].name);
@@ -104,7 +112,7 @@ Test(topo_traffic, what_was_moved_between_two_readings)
     tree_add(root, after, sizeof after / sizeof *after);
     nw_traffic_read(root, &second);
     nw_traffic_since(&first, &second, &moved);
-    cr_expect_eq(moved.count, 4);
+    cr_expect_eq(moved.count, 5);
     cr_expect_eq(find(&moved, "mlx5_0")->sent_bytes, 10000);
     cr_expect_eq(find(&moved, "mlx5_0")->received_bytes, 0);
     cr_expect_eq(find(&moved, "rdmap0s1")->sent_bytes, 5);
