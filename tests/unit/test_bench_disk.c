@@ -220,7 +220,7 @@ Test(bench_disk, a_server_that_does_not_answer_does_not_hold_us)
     rmdir(folder);
 }
 
-static atomic_llong reads_ns, reads; /* time spent in calls, and their number */
+static atomic_llong slow_reads_ns, slow_reads; /* time spent in calls, and their number */
 
 static ssize_t read_in_5_ms(int fd, void *data, size_t length, off_t at)
 {
@@ -229,8 +229,8 @@ static ssize_t read_in_5_ms(int fd, void *data, size_t length, off_t at)
     pause_ms(5);
     const ssize_t done = pread(fd, data, length, at);
 
-    atomic_fetch_add(&reads_ns, (long long)(nw_now_ns() - began_ns));
-    atomic_fetch_add(&reads, 1);
+    atomic_fetch_add(&slow_reads_ns, (long long)(nw_now_ns() - began_ns));
+    atomic_fetch_add(&slow_reads, 1);
     return done;
 }
 
@@ -266,7 +266,7 @@ Test(bench_disk, rates_are_those_of_the_calls)
         const double calls_per_s = result.rates[i].median / bytes[i];
 
         const bool is_read = i == NW_DISK_READ || i == NW_DISK_READ_IOPS;
-        const double four_threads = 4e9 * (double)reads / (double)reads_ns;
+        const double four_threads = 4e9 * (double)slow_reads / (double)slow_reads_ns;
 
         cr_expect(calls_per_s > (is_read ? 0.3 * four_threads : 1) && calls_per_s < 850,
                   "rate %d: %g calls a second; four threads of such reads: %g", i, calls_per_s,
