@@ -9,7 +9,7 @@
 /* perftest's, of its latency tests: ib_write_lat. */
 #define INLINE_BYTES 220
 /* Without a completion for so long a connection is given up; before that the NIC's own retries end
- * (7 × 1.1 s and more). */
+ * (at most 7.5 s: collectives/verbs.h). */
 #define WAIT_NS 10e9
 
 double nw_nic_wait_ns(const struct nw_bench *bench)

@@ -94,12 +94,13 @@ static void fill_card(const struct nw_plan *plan, const struct nw_dev *gpu,
                          port->number);
             continue;
         }
-        if (!port->active || port->iwarp || port->closed[0] != '\0') {
+        if (!port->active || !nw_verbs_is_driven(port) || port->closed[0] != '\0') {
             snprintf(card->why, sizeof card->why, "RDMA port %.64s/%d %s%.120s", port->device,
                      port->number, port->closed[0] != '\0' ? "cannot be opened: " : "is ",
                      port->closed[0] != '\0' ? port->closed
+                     : !port->active         ? port->state
                      : port->iwarp           ? "iWARP, which is not driven here"
-                                             : port->state);
+                                             : "neither RoCE nor InfiniBand: not driven here");
             if (card->down_count++ == 0)
                 snprintf(card->down, sizeof card->down, "%s", card->why);
             continue;

@@ -89,6 +89,8 @@ struct nw_verbs {
 nw_rc nw_verbs_open(struct nw_verbs **verbs_out);
 void nw_verbs_close(struct nw_verbs *verbs);
 bool nw_verbs_built(void);
+/* RoCE or InfiniBand; not iWARP, not AWS's EFA, which has no reliable connections. */
+bool nw_verbs_is_driven(const struct nw_verbs_port *port);
 /* -d and -i: NULL and 0 take the first active port. NW_EUSAGE with what there is; NW_ENODEV: no
  * RDMA. */
 nw_rc nw_verbs_find_port(const struct nw_verbs *verbs, const char *device, int number,

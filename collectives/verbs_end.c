@@ -53,7 +53,7 @@ static nw_rc check_port(const struct nw_verbs_port *port)
                        "InfiniBand it does",
                        port->device, port->number);
     /* EFA is "active" and of no known link layer. */
-    if (port->active && !port->roce && strcmp(port->link_layer, "infiniband") != 0)
+    if (port->active && !nw_verbs_is_driven(port))
         return nw_fail(NW_ENOTSUP,
                        "%s/%d is neither RoCE nor InfiniBand, which this program drives (AWS's EFA "
                        "is such a NIC; NCCL and MPI use it by libfabric)",

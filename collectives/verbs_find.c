@@ -15,6 +15,11 @@ static void list_ports(const struct nw_verbs *verbs, char *text, size_t size)
                              verbs->ports[i].device, verbs->ports[i].number, verbs->ports[i].state);
 }
 
+bool nw_verbs_is_driven(const struct nw_verbs_port *port)
+{
+    return port->roce || (!port->iwarp && strcmp(port->link_layer, "infiniband") == 0);
+}
+
 nw_rc nw_verbs_find_port(const struct nw_verbs *verbs, const char *device, int number,
                          const struct nw_verbs_port **port_out)
 {
@@ -28,8 +33,7 @@ nw_rc nw_verbs_find_port(const struct nw_verbs *verbs, const char *device, int n
         if ((device != NULL && strcmp(device, port->device) != 0) ||
             (number > 0 && number != port->number) ||
             (device == NULL && number <= 0 &&
-             (!port->active || port->closed[0] != '\0' ||
-              (!port->roce && strcmp(port->link_layer, "infiniband") != 0))))
+             (!port->active || port->closed[0] != '\0' || !nw_verbs_is_driven(port))))
             continue;
         *port_out = port;
         return NW_OK;

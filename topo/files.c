@@ -3,11 +3,14 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/units.h"
 
 static int compare_keys(const void *a, const void *b)
 {
@@ -88,6 +91,19 @@ bool nw_files_read(const struct nw_files *files, char *text, size_t size, const 
         return false;
     snprintf(text, size, "%s", content);
     return trimmed(text, strlen(text));
+}
+
+double nw_files_number(const struct nw_files *files, const char *folder, const char *file)
+{
+    char text[64];
+    uint64_t value;
+
+    if (!nw_files_read(files, text, sizeof text, "%s/%s", folder, file))
+        return NAN;
+    if (nw_parse_u64(text, 0, UINT64_MAX, &value) == NW_OK)
+        return (double)value;
+    nw_clear_error();
+    return NAN;
 }
 
 /* --- listing --- */

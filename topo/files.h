@@ -42,6 +42,8 @@ void nw_files_close(struct nw_files *files);
  * /sys, without a slash at the front. */
 bool nw_files_read(const struct nw_files *files, char *text, size_t size, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* A whole number in FOLDER/FILE; NAN: not there, or none. */
+double nw_files_number(const struct nw_files *files, const char *folder, const char *file);
 /* What is in a folder; none when it is not there. */
 nw_rc nw_files_list(const struct nw_files *files, const char *folder, struct nw_names *names_out);
 void nw_names_free(struct nw_names *names);

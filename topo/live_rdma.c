@@ -27,22 +27,6 @@ struct device {
     int nic;
 };
 
-/* --- numbers --- */
-
-/* NAN: not there, or no number. */
-static double read_number(const struct nw_files *files, const char *folder, const char *file)
-{
-    char text[64];
-    uint64_t value;
-
-    if (!nw_files_read(files, text, sizeof text, "%s/%s", folder, file))
-        return NAN;
-    if (nw_parse_u64(text, 0, UINT64_MAX, &value) == NW_OK)
-        return (double)value;
-    nw_clear_error();
-    return NAN;
-}
-
 /* --- a port --- */
 
 /* Names differ by driver: mlx5, bnxt_re, rxe. Those of one fact are summed. */
@@ -72,7 +56,7 @@ static nw_rc read_counters(const struct device *device, const char *folder, stru
     for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)
         sums[counters[i].id] = NAN;
     for (size_t i = 0; i < sizeof counters / sizeof *counters; i++) {
-        const double value = read_number(device->files, folder, counters[i].file);
+        const double value = nw_files_number(device->files, folder, counters[i].file);
         double *sum = &sums[counters[i].id];
 
         if (!isnan(value))
@@ -252,7 +236,8 @@ static nw_rc read_device(struct device *device, struct nw_topo *topo)
     }
     read_fabric(device, &topo->nodes[device->nic]);
     read_model(device, &topo->nodes[device->nic]);
-    numa = device->owner[0] != '\0' ? read_number(device->files, device->owner, "numa_node") : NAN;
+    numa =
+        device->owner[0] != '\0' ? nw_files_number(device->files, device->owner, "numa_node") : NAN;
     if (numa >= 0 && numa < NW_RAW_MAX_NUMA && topo->nodes[device->nic].numa < 0)
         topo->nodes[device->nic].numa = (int)numa; /* -1: unknown, no number here */
     NW_TRY(judge_software(device, topo));

@@ -12,20 +12,6 @@
 #define INFINIBAND_WORD 4 /* bytes; of port_xmit_data, by the InfiniBand specification */
 #define ARPHRD_IPOIB    "32"
 
-/* NAN: not there, or no number. */
-static double read_number(const struct nw_files *files, const char *folder, const char *file)
-{
-    char text[64];
-    uint64_t value;
-
-    if (!nw_files_read(files, text, sizeof text, "%s/%s", folder, file))
-        return NAN;
-    if (nw_parse_u64(text, 0, UINT64_MAX, &value) == NW_OK)
-        return (double)value;
-    nw_clear_error();
-    return NAN;
-}
-
 static void add_port(struct nw_traffic *traffic, const struct nw_traffic_port *port)
 {
     if (isfinite(port->sent_bytes) && isfinite(port->received_bytes) &&
@@ -81,11 +67,12 @@ static void read_rdma_port(const struct nw_files *files, const char *device, con
     port.bits_per_s = rdma_rate(files, folder);
     snprintf(parent, sizeof parent, "class/infiniband/%.64s", device);
     port.physical = has_device(files, parent);
-    port.sent_bytes = INFINIBAND_WORD * read_number(files, folder, "counters/port_xmit_data");
-    port.received_bytes = INFINIBAND_WORD * read_number(files, folder, "counters/port_rcv_data");
+    port.sent_bytes = INFINIBAND_WORD * nw_files_number(files, folder, "counters/port_xmit_data");
+    port.received_bytes =
+        INFINIBAND_WORD * nw_files_number(files, folder, "counters/port_rcv_data");
     if (!isfinite(port.sent_bytes)) { /* EFA counts bytes, in a place of its own */
-        port.sent_bytes = read_number(files, folder, "hw_counters/tx_bytes");
-        port.received_bytes = read_number(files, folder, "hw_counters/rx_bytes");
+        port.sent_bytes = nw_files_number(files, folder, "hw_counters/tx_bytes");
+        port.received_bytes = nw_files_number(files, folder, "hw_counters/rx_bytes");
     }
     add_port(traffic, &port);
 }
@@ -137,12 +124,12 @@ static void read_interface(const struct nw_files *files, const char *name,
         strcmp(text, ARPHRD_IPOIB) == 0)
         return;
     snprintf(port.name, sizeof port.name, "%.31s", name);
-    port.sent_bytes = read_number(files, folder, "statistics/tx_bytes");
-    port.received_bytes = read_number(files, folder, "statistics/rx_bytes");
+    port.sent_bytes = nw_files_number(files, folder, "statistics/tx_bytes");
+    port.received_bytes = nw_files_number(files, folder, "statistics/rx_bytes");
     port.physical = has_device(files, folder);
     /* A virtual interface has a speed that means nothing: veth says 10 Gb/s. */
     if (port.physical)
-        megabits = read_number(files, folder, "speed");
+        megabits = nw_files_number(files, folder, "speed");
     if (megabits > 0)
         port.bits_per_s = megabits * 1e6;
     add_port(traffic, &port);
