@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "collectives/address.h"
 
 /* What comes in at once at most: every host with every address, and strangers. */
 #define GUESTS_MAX 1024
@@ -147,24 +148,6 @@ static bool serve(struct nw_reach *reach, struct guest *guest)
 /* ---- connecting --------------------------------------------------------------------------------
  */
 
-static socklen_t make_address(const char *ip, int port, struct sockaddr_storage *address)
-{
-    struct sockaddr_in *v4 = (struct sockaddr_in *)address;
-    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)address;
-
-    memset(address, 0, sizeof *address);
-    if (inet_pton(AF_INET, ip, &v4->sin_addr) == 1) {
-        v4->sin_family = AF_INET;
-        v4->sin_port = htons((uint16_t)port);
-        return sizeof *v4;
-    }
-    if (inet_pton(AF_INET6, ip, &v6->sin6_addr) != 1)
-        return 0;
-    v6->sin6_family = AF_INET6;
-    v6->sin6_port = htons((uint16_t)port);
-    return sizeof *v6;
-}
-
 static nw_reach_state state_of(int error)
 {
     static const struct {
@@ -215,7 +198,7 @@ static void dial(struct nw_reach *reach, struct call *call)
     const struct nw_reach_end *end = &reach->ends[call->result->to];
     struct sockaddr_storage address;
     const socklen_t length =
-        make_address(end->addresses[call->result->address].ip, end->port, &address);
+        nw_address_make(end->addresses[call->result->address].ip, end->port, &address);
 
     call->began_ns = nw_now_ns();
     call->fd =

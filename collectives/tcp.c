@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "collectives/address.h"
 #include "collectives/tcp_parts.h"
 
 #define MAGIC 0x6e77746370303031u /* "nwtcp001" */
@@ -139,24 +140,6 @@ void nw_tcp_choose(const struct nw_reach_end *from, const struct nw_reach_end *t
             }
 }
 
-static socklen_t make_address(const char *ip, int port, struct sockaddr_storage *address)
-{
-    struct sockaddr_in *v4 = (struct sockaddr_in *)address;
-    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)address;
-
-    memset(address, 0, sizeof *address);
-    if (inet_pton(AF_INET, ip, &v4->sin_addr) == 1) {
-        v4->sin_family = AF_INET;
-        v4->sin_port = htons((uint16_t)port);
-        return sizeof *v4;
-    }
-    if (inet_pton(AF_INET6, ip, &v6->sin6_addr) != 1)
-        return 0;
-    v6->sin6_family = AF_INET6;
-    v6->sin6_port = htons((uint16_t)port);
-    return sizeof *v6;
-}
-
 /* --- connections --- */
 
 /* All of a small message, one way. 0, or an errno. */
@@ -191,8 +174,8 @@ static int call(const struct nw_reach_address *from, const struct nw_reach_addre
                 uint64_t deadline_ns, int *fd_out)
 {
     struct sockaddr_storage source, target;
-    const socklen_t source_size = make_address(from->ip, 0, &source);
-    const socklen_t size = make_address(to->ip, port, &target);
+    const socklen_t source_size = nw_address_make(from->ip, 0, &source);
+    const socklen_t size = nw_address_make(to->ip, port, &target);
     int error = 0;
     socklen_t length = sizeof error;
     const int fd =
