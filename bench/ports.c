@@ -64,6 +64,37 @@ void nw_ports_begin(const struct nw_comm *comm, struct nw_ports_watch *watch)
         nw_traffic_read(NULL, &watch->before);
 }
 
+/* ---- which of them are told of ----------------------------------------------------------------
+ */
+
+/* Busier first; of those that carried nothing, devices before virtual ones, then the faster. */
+static int compare_ports(const void *a, const void *b)
+{
+    const struct nw_traffic_port *x = a, *y = b;
+    const double more_x = fmax(x->sent_bytes, x->received_bytes),
+                 more_y = fmax(y->sent_bytes, y->received_bytes);
+
+    if (more_x != more_y)
+        return more_x < more_y ? 1 : -1;
+    if (x->physical != y->physical)
+        return x->physical ? -1 : 1;
+    return (x->bits_per_s < y->bits_per_s) - (x->bits_per_s > y->bits_per_s);
+}
+
+void nw_ports_select(const struct nw_traffic *traffic, struct nw_ports_moved *moved_out)
+{
+    struct nw_traffic sorted = *traffic;
+
+    if (sorted.count > NW_PORTS_MOST) { /* else in the kernel's order */
+        qsort(sorted.ports, sorted.count, sizeof *sorted.ports, compare_ports);
+        sorted.left_out += sorted.count - NW_PORTS_MOST;
+        sorted.count = NW_PORTS_MOST;
+    }
+    memcpy(moved_out->ports, sorted.ports, sorted.count * sizeof *sorted.ports);
+    moved_out->count = sorted.count;
+    moved_out->left_out = sorted.left_out;
+}
+
 /* ---- everybody's ------------------------------------------------------------------------------
  */
 
@@ -73,14 +104,15 @@ nw_rc nw_ports_gather(const struct nw_ports_watch *watch, struct nw_comm *comm,
     const size_t ranks = (size_t)comm->rank_count;
     struct nw_ports_host *all = calloc(ranks, sizeof *all);
     struct nw_ports_host *mine = calloc(1, sizeof *mine);
-    struct nw_traffic after;
+    struct nw_traffic after, moved;
     nw_rc rc = all != NULL && mine != NULL
                    ? NW_OK
                    : nw_fail(NW_ENOMEM, "no memory for the ports of %zu ranks", ranks);
 
     if (rc == NW_OK && comm->local_rank == 0) {
         nw_traffic_read(NULL, &after);
-        nw_traffic_since(&watch->before, &after, &mine->moved);
+        nw_traffic_since(&watch->before, &after, &moved);
+        nw_ports_select(&moved, &mine->moved);
         mine->calls = watch->calls;
     }
     rc = nw_agree(comm, rc);
@@ -106,7 +138,7 @@ struct sums {
     double sent, received; /* bytes */
 };
 
-static struct sums sum_of(const struct nw_traffic *moved, bool rdma)
+static struct sums sum_of(const struct nw_ports_moved *moved, bool rdma)
 {
     struct sums sums = {0};
 
@@ -122,7 +154,7 @@ static double more_of(struct sums sums)
     return fmax(sums.sent, sums.received);
 }
 
-static bool went_by_rdma(const struct nw_traffic *moved)
+static bool went_by_rdma(const struct nw_ports_moved *moved)
 {
     return more_of(sum_of(moved, true)) > more_of(sum_of(moved, false));
 }
@@ -130,7 +162,7 @@ static bool went_by_rdma(const struct nw_traffic *moved)
 /* A port for management is far slower than those for data. */
 #define SLOWEST_SHARE 0.25
 
-static double fastest(const struct nw_traffic *moved, bool rdma)
+static double fastest(const struct nw_ports_moved *moved, bool rdma)
 {
     double bits = 0;
 
@@ -148,7 +180,7 @@ static void add_name(char *list, size_t size, const char *name)
         snprintf(list + length, size - length, "%s%s", length > 0 ? ", " : "", name);
 }
 
-static void look_at_ports(const struct nw_traffic *moved, struct nw_ports_use *use)
+static void look_at_ports(const struct nw_ports_moved *moved, struct nw_ports_use *use)
 {
     const struct sums sums = sum_of(moved, use->rdma);
     const bool sends = sums.sent >= sums.received;
@@ -176,6 +208,7 @@ static void look_at_ports(const struct nw_traffic *moved, struct nw_ports_use *u
         if (used)
             add_name(use->used, sizeof use->used, port->name);
     }
+    use->left_out = moved->left_out;
     use->busiest_share = busiest / more_of(sums);
     use->bits_per_s = all_known ? use->bits_per_s : 0;
 }
@@ -186,7 +219,7 @@ void nw_ports_use(const struct nw_ports_host *hosts, int first, int count,
     struct nw_ports_use use = {.host = -1};
 
     for (int host = first; hosts != NULL && host < first + count; host++) {
-        const struct nw_traffic *moved = &hosts[host].moved;
+        const struct nw_ports_moved *moved = &hosts[host].moved;
         const bool rdma = went_by_rdma(moved);
         const double bytes = more_of(sum_of(moved, rdma));
 

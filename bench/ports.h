@@ -27,9 +27,16 @@ struct nw_ports_watch {
     struct nw_traffic before;
 };
 
+/* Of a host, what all ranks are told of. */
+#define NW_PORTS_MOST 40
+struct nw_ports_moved {
+    struct nw_traffic_port ports[NW_PORTS_MOST]; /* the busiest, then the fastest */
+    size_t count, left_out;
+};
+
 struct nw_ports_host { /* what went through its ports */
     uint64_t calls;    /* 0: not known */
-    struct nw_traffic moved;
+    struct nw_ports_moved moved;
 };
 
 struct nw_ports_use { /* of the busiest host of some, in the direction in which it moved more */
@@ -41,6 +48,7 @@ struct nw_ports_use { /* of the busiest host of some, in the direction in which 
     double busiest_share;       /* of the sum, 0..1 */
     double bits_per_s;          /* line rate of the ports that could; 0: unknown of one */
     char used[160];             /* "mlx5_0, mlx5_1" */
+    size_t left_out;            /* ports beyond NW_PORTS_MOST: less busy than those */
 };
 #define NW_PORTS_USED_SHARE 0.10
 
@@ -49,6 +57,7 @@ void nw_ports_begin(const struct nw_comm *comm, struct nw_ports_watch *watch);
 /* `hosts_out`: an entry a host on rank 0, which the caller frees; elsewhere NULL. */
 nw_rc nw_ports_gather(const struct nw_ports_watch *watch, struct nw_comm *comm,
                       struct nw_ports_host **hosts_out);
+void nw_ports_select(const struct nw_traffic *traffic, struct nw_ports_moved *moved_out);
 void nw_ports_use(const struct nw_ports_host *hosts, int first, int count,
                   struct nw_ports_use *use_out);
 /* Findings: what a call of `bytes` moves, and ports that have no part in it or too large a one. */

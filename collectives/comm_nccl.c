@@ -13,21 +13,30 @@ static const struct nw_comm_ops nccl_ops;
 /* ---- the ops ------------------------------------------------------------------------------------
  */
 
-static nw_rc nccl_barrier(struct nw_comm *base)
+/* It waits as this communicator is told to. */
+static struct nw_comm *bootstrap_of(struct nw_comm *base)
 {
     struct nw_comm *bootstrap = ((struct nccl_comm *)base)->bootstrap;
+
+    bootstrap->gentle = base->gentle;
+    return bootstrap;
+}
+
+static nw_rc nccl_barrier(struct nw_comm *base)
+{
+    struct nw_comm *bootstrap = bootstrap_of(base);
     return bootstrap->ops->barrier(bootstrap);
 }
 
 static nw_rc nccl_exchange(struct nw_comm *base, const void *mine, uint64_t bytes, void *all)
 {
-    struct nw_comm *bootstrap = ((struct nccl_comm *)base)->bootstrap;
+    struct nw_comm *bootstrap = bootstrap_of(base);
     return bootstrap->ops->exchange(bootstrap, mine, bytes, all);
 }
 
 static nw_rc nccl_share(struct nw_comm *base, void *data, uint64_t bytes, int root)
 {
-    struct nw_comm *bootstrap = ((struct nccl_comm *)base)->bootstrap;
+    struct nw_comm *bootstrap = bootstrap_of(base);
     return bootstrap->ops->share(bootstrap, data, bytes, root);
 }
 

@@ -225,8 +225,9 @@ static nw_rc judge_machines(const struct nw_launch_rank *all, const struct nw_co
         findings, NW_FINDING_WARN, "machine-shared", comm->host_names[shared],
         "place them on different machines (Kubernetes: podAntiAffinity on "
         "kubernetes.io/hostname)",
-        "%s and %s run on one kernel: they are containers of one machine, and between them no "
-        "network is measured (or their machines were started from one snapshot in memory)",
+        "%s and %s run on one kernel: they are containers (or namespaces) of one machine, and what "
+        "is measured between them is its memory and its virtual wires, no NIC or cable (unless "
+        "their machines were started from one snapshot in memory)",
         comm->host_names[with], comm->host_names[shared]);
 }
 

@@ -59,38 +59,6 @@ struct nw_reach {
 /* ---- listening ---------------------------------------------------------------------------------
  */
 
-/* Both families where the kernel has IPv6. */
-static int open_listener(int *port_out)
-{
-    struct sockaddr_in6 any6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT};
-    struct sockaddr_in any4 = {.sin_family = AF_INET};
-    struct sockaddr_in6 bound = {0};
-    socklen_t length = sizeof bound;
-    const int off = 0;
-    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-    if (fd >= 0 && (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) != 0 ||
-                    bind(fd, (struct sockaddr *)&any6, sizeof any6) != 0)) {
-        close(fd);
-        fd = -1;
-    }
-    if (fd < 0) {
-        fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        if (fd >= 0 && bind(fd, (struct sockaddr *)&any4, sizeof any4) != 0) {
-            close(fd);
-            fd = -1;
-        }
-    }
-    if (fd < 0)
-        return -1;
-    if (listen(fd, SOMAXCONN) != 0 || getsockname(fd, (struct sockaddr *)&bound, &length) != 0) {
-        close(fd);
-        return -1;
-    }
-    *port_out = ntohs(bound.sin6_port); /* at the same place in both families */
-    return fd;
-}
-
 nw_rc nw_reach_open(const char *filter, const char *host, struct nw_reach **reach_out)
 {
     struct nw_reach *reach = calloc(1, sizeof *reach);
@@ -105,7 +73,7 @@ nw_rc nw_reach_open(const char *filter, const char *host, struct nw_reach **reac
         return rc;
     }
     snprintf(reach->end.host, sizeof reach->end.host, "%.63s", host);
-    reach->listener = open_listener(&reach->end.port);
+    reach->listener = nw_address_listen(&reach->end.port);
     if (reach->listener < 0) {
         rc = nw_fail(NW_EIO, "%s: no TCP port can be listened on: %s", host, strerror(errno));
         free(reach);

@@ -1,31 +1,18 @@
 /* What the connections between hosts say, in words. A fault that many pairs share (the same state
  * over interfaces of one name) is told for the first TOLD_MAX of them, then counted. */
-#include <arpa/inet.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/units.h"
+#include "collectives/address.h"
 #include "collectives/reach.h"
 
 #define TOLD_MAX 4
 
 static bool same_subnet(const struct nw_reach_address *a, const struct nw_reach_address *b)
 {
-    unsigned char x[16], y[16];
-    const int family = strchr(a->ip, ':') != NULL ? AF_INET6 : AF_INET;
-    int bits = a->prefix;
-
-    if (a->prefix != b->prefix || bits > (family == AF_INET ? 32 : 128) ||
-        inet_pton(family, a->ip, x) != 1 || inet_pton(family, b->ip, y) != 1)
-        return false;
-    for (size_t i = 0; bits > 0; i++, bits -= 8) {
-        const unsigned char mask = bits >= 8 ? 0xff : (unsigned char)(0xff << (8 - bits));
-
-        if ((x[i] & mask) != (y[i] & mask))
-            return false;
-    }
-    return true;
+    return nw_address_share_network(a->ip, a->prefix, b->ip, b->prefix);
 }
 
 static const struct nw_reach_try *find_try(const struct nw_reach_report *report, size_t from,

@@ -1,6 +1,5 @@
 #include "collectives/tcp.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -32,28 +31,6 @@ struct hello { /* of who connects; sent back by who accepts */
 
 /* --- an end --- */
 
-static int listen_on(int family, int *port_out)
-{
-    struct sockaddr_in6 any6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT};
-    struct sockaddr_in any4 = {.sin_family = AF_INET};
-    const bool six = family == AF_INET6;
-    const struct sockaddr *any = six ? (struct sockaddr *)&any6 : (struct sockaddr *)&any4;
-    struct sockaddr_in6 bound = {0};
-    socklen_t length = sizeof bound;
-    const int off = 0, fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-    if (fd < 0)
-        return -1;
-    if ((six && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) != 0) ||
-        bind(fd, any, six ? sizeof any6 : sizeof any4) != 0 || listen(fd, SOMAXCONN) != 0 ||
-        getsockname(fd, (struct sockaddr *)&bound, &length) != 0) {
-        close(fd);
-        return -1;
-    }
-    *port_out = ntohs(bound.sin6_port); /* at the same place in both families */
-    return fd;
-}
-
 nw_rc nw_tcp_open(const char *filter, const char *host, struct nw_tcp_end **end_out)
 {
     struct nw_tcp_end *end = calloc(1, sizeof *end);
@@ -68,9 +45,7 @@ nw_rc nw_tcp_open(const char *filter, const char *host, struct nw_tcp_end **end_
                      filter != NULL ? filter : "");
     if (rc == NW_OK) {
         snprintf(end->card.host, sizeof end->card.host, "%.63s", host);
-        end->listener = listen_on(AF_INET6, &end->card.port);
-        if (end->listener < 0)
-            end->listener = listen_on(AF_INET, &end->card.port);
+        end->listener = nw_address_listen(&end->card.port);
         if (end->listener < 0)
             rc = nw_fail(NW_EIO, "%s: no TCP port can be listened on: %s", host, strerror(errno));
     }
@@ -97,31 +72,14 @@ void nw_tcp_close(struct nw_tcp_end *end)
 
 /* --- which addresses --- */
 
-static bool share_network(const struct nw_reach_address *a, const struct nw_reach_address *b)
-{
-    const int family = strchr(a->ip, ':') != NULL ? AF_INET6 : AF_INET;
-    unsigned char x[16] = {0}, y[16] = {0};
-    int bits = a->prefix;
-
-    if (a->prefix != b->prefix || bits <= 0 || bits > (family == AF_INET ? 32 : 128) ||
-        inet_pton(family, a->ip, x) != 1 || inet_pton(family, b->ip, y) != 1)
-        return false;
-    for (int i = 0; bits > 0; i++, bits -= 8) {
-        const unsigned char mask = bits >= 8 ? 0xff : (unsigned char)(0xff << (8 - bits));
-
-        if ((x[i] & mask) != (y[i] & mask))
-            return false;
-    }
-    return true;
-}
-
 /* Larger is better: what NCCL takes, then a network of both, then the rate. */
 static double fitness(const struct nw_reach_address *a, const struct nw_reach_address *b)
 {
     const double rate = a->bits_per_s < b->bits_per_s ? a->bits_per_s : b->bits_per_s;
     const bool same_family = (strchr(a->ip, ':') != NULL) == (strchr(b->ip, ':') != NULL);
 
-    return same_family * 4e15 + (a->chosen && b->chosen) * 2e15 + share_network(a, b) * 1e15 +
+    return same_family * 4e15 + (a->chosen && b->chosen) * 2e15 +
+           nw_address_share_network(a->ip, a->prefix, b->ip, b->prefix) * 1e15 +
            rate; /* below 1e15 bit/s for some time to come */
 }
 

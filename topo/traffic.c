@@ -14,9 +14,12 @@
 
 static void add_port(struct nw_traffic *traffic, const struct nw_traffic_port *port)
 {
-    if (isfinite(port->sent_bytes) && isfinite(port->received_bytes) &&
-        traffic->count < NW_TRAFFIC_PORTS_MAX)
+    if (!isfinite(port->sent_bytes) || !isfinite(port->received_bytes))
+        return;
+    if (traffic->count < NW_TRAFFIC_PORTS_MAX)
         traffic->ports[traffic->count++] = *port;
+    else
+        traffic->left_out++;
 }
 
 /* "400 Gb/sec (4X NDR)"; 0: unknown. */
@@ -109,15 +112,16 @@ static bool stands_on_others(const struct nw_files *files, const char *folder)
     return found;
 }
 
-static void read_interface(const struct nw_files *files, const char *name,
+static void read_interface(const struct nw_files *files, const char *name, bool physical,
                            struct nw_traffic *traffic)
 {
-    struct nw_traffic_port port = {.rdma = false};
+    struct nw_traffic_port port = {.physical = physical};
     double megabits = 0;
     char folder[96], text[64];
 
     snprintf(folder, sizeof folder, "class/net/%.31s", name);
-    if (!nw_files_read(files, text, sizeof text, "%s/operstate", folder) ||
+    if (has_device(files, folder) != physical ||
+        !nw_files_read(files, text, sizeof text, "%s/operstate", folder) ||
         strcmp(text, "up") != 0 || strcmp(name, "lo") == 0 || stands_on_others(files, folder))
         return;
     if (nw_files_read(files, text, sizeof text, "%s/type", folder) &&
@@ -126,7 +130,6 @@ static void read_interface(const struct nw_files *files, const char *name,
     snprintf(port.name, sizeof port.name, "%.31s", name);
     port.sent_bytes = nw_files_number(files, folder, "statistics/tx_bytes");
     port.received_bytes = nw_files_number(files, folder, "statistics/rx_bytes");
-    port.physical = has_device(files, folder);
     /* A virtual interface has a speed that means nothing: veth says 10 Gb/s. */
     if (port.physical)
         megabits = nw_files_number(files, folder, "speed");
@@ -141,8 +144,9 @@ static void read_interfaces(const struct nw_files *files, struct nw_traffic *tra
 
     if (nw_files_list(files, "class/net", &names) != NW_OK)
         return;
-    for (size_t i = 0; i < names.count; i++)
-        read_interface(files, names.items[i], traffic);
+    for (int turn = 0; turn < 2; turn++)
+        for (size_t i = 0; i < names.count; i++)
+            read_interface(files, names.items[i], turn == 0, traffic);
     nw_names_free(&names);
 }
 
@@ -150,7 +154,7 @@ void nw_traffic_read(const char *root, struct nw_traffic *traffic_out)
 {
     const struct nw_files files = {.root = root != NULL ? root : "/sys"};
 
-    traffic_out->count = 0;
+    traffic_out->count = traffic_out->left_out = 0;
     read_rdma(&files, traffic_out);
     read_interfaces(&files, traffic_out);
     nw_clear_error(); /* a folder that is not there is no failure here */
@@ -160,6 +164,7 @@ void nw_traffic_since(const struct nw_traffic *before, const struct nw_traffic *
                       struct nw_traffic *moved_out)
 {
     moved_out->count = 0;
+    moved_out->left_out = after->left_out;
     for (size_t i = 0; i < after->count; i++) {
         struct nw_traffic_port port = after->ports[i];
 

@@ -16,7 +16,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define NW_TRAFFIC_PORTS_MAX 40 /* 16 NICs with two ports, and some interfaces */
+/* A host of containers has an interface for each: where there are more, virtual ones are left out.
+ */
+#define NW_TRAFFIC_PORTS_MAX 512
 
 struct nw_traffic_port {
     char name[32];     /* "mlx5_0", "mlx5_0/2", "eth0" */
@@ -27,8 +29,9 @@ struct nw_traffic_port {
 };
 
 struct nw_traffic {
-    struct nw_traffic_port ports[NW_TRAFFIC_PORTS_MAX]; /* those that are up and count */
-    size_t count;
+    /* Those that are up and count: of RDMA, then interfaces of devices, then virtual ones. */
+    struct nw_traffic_port ports[NW_TRAFFIC_PORTS_MAX];
+    size_t count, left_out;
 };
 
 /* `root`: folder that stands for /sys; NULL: /sys. What cannot be read is left out. */

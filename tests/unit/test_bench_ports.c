@@ -112,6 +112,30 @@ Test(bench_ports, without_line_rates_idle_veths_and_tunnels_are_no_ports)
     cr_expect_str_eq(use.used, "eth0, veth1a2b");
 }
 
+/* 16 NICs with VFs that idle, and containers. */
+Test(bench_ports, of_very_many_ports_those_are_told_of_that_carry_or_could)
+{
+    static struct nw_traffic traffic;
+    struct nw_ports_host host = {.calls = 1};
+    struct nw_ports_use use;
+
+    for (int i = 0; i < 100; i++)
+        traffic.ports[traffic.count++] =
+            (struct nw_traffic_port){.rdma = i < 64,
+                                     .physical = i < 64,
+                                     .bits_per_s = i >= 64  ? 0
+                                                   : i < 48 ? 10 * GBIT
+                                                            : 400 * GBIT,
+                                     .sent_bytes = i >= 56 && i < 64 ? 100 : 0};
+    nw_ports_select(&traffic, &host.moved);
+    cr_expect_eq(host.moved.count, NW_PORTS_MOST);
+    cr_expect_eq(host.moved.left_out, 60);
+    nw_ports_use(&host, 0, 1, &use);
+    cr_expect_eq(use.used_count, 8);
+    cr_expect_eq(use.port_count, 16, "%d", use.port_count);
+    cr_expect_eq(use.left_out, 60);
+}
+
 /* ---- what is said -----------------------------------------------------------------------------
  */
 

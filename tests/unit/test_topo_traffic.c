@@ -123,3 +123,33 @@ Test(topo_traffic, what_was_moved_between_two_readings)
     cr_expect_eq(moved.count, 1);
     tree_remove(root);
 }
+
+/* A node of a cluster of containers: their ends of the wires come first by name. */
+Test(topo_traffic, a_device_is_counted_however_many_virtual_interfaces_there_are)
+{
+    static const struct tree_file nic[] = {
+        {"class/net/eth0/operstate", "up\n"},
+        {"class/net/eth0/device/vendor", "0x15b3\n"},
+        {"class/net/eth0/statistics/tx_bytes", "5\n"},
+        {"class/net/eth0/statistics/rx_bytes", "7\n"},
+    };
+    char root[] = "/tmp/nw_traffic_XXXXXX";
+    static struct nw_traffic traffic;
+
+    cr_assert_not_null(mkdtemp(root));
+    tree_add(root, nic, sizeof nic / sizeof *nic);
+    for (int i = 0; i < NW_TRAFFIC_PORTS_MAX + 8; i++) {
+        char names[3][64];
+        struct tree_file virtual[3] = {{names[0], "up\n"}, {names[1], "1\n"}, {names[2], "2\n"}};
+
+        snprintf(names[0], sizeof names[0], "class/net/cali%03d/operstate", i);
+        snprintf(names[1], sizeof names[1], "class/net/cali%03d/statistics/tx_bytes", i);
+        snprintf(names[2], sizeof names[2], "class/net/cali%03d/statistics/rx_bytes", i);
+        tree_add(root, virtual, 3);
+    }
+    nw_traffic_read(root, &traffic);
+    cr_expect_eq(traffic.count, NW_TRAFFIC_PORTS_MAX);
+    cr_expect_eq(traffic.left_out, 9);
+    cr_expect_str_eq(traffic.ports[0].name, "eth0");
+    tree_remove(root);
+}
