@@ -39,6 +39,12 @@ struct nw_call {
  * recv + rank × chunk; reduce_scatter and scatter receive at send + rank × chunk. */
 void nw_call_place(struct nw_call *call, int rank, void *send_buffer, void *recv_buffer);
 
+struct nw_message {
+    int peer; /* another rank */
+    void *data;
+    uint64_t bytes;
+};
+
 struct nw_comm_ops {
     const char *name;  /* "mpi" "local" "nccl" */
     const char *title; /* "MPI on host memory" */
@@ -48,6 +54,9 @@ struct nw_comm_ops {
     /* Exchange with one peer, both ways at once: send `bytes` to it and receive as many. Only the
      * two ranks call it. NW_EPEER when it is gone. The buffers may not overlap. */
     nw_rc (*swap)(struct nw_comm *comm, int peer, const void *send, void *recv, uint64_t bytes);
+    /* Messages to others (`out`), or from others, all at once; those whom they are of call it with
+     * the counterparts. One way of a rank at a time. */
+    nw_rc (*pass)(struct nw_comm *comm, bool out, const struct nw_message *messages, size_t count);
     nw_rc (*barrier)(struct nw_comm *comm);
     /* Every rank's `bytes` bytes into `all` (rank_count × bytes, in rank order) on every rank. */
     nw_rc (*exchange)(struct nw_comm *comm, const void *mine, uint64_t bytes, void *all);

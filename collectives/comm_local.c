@@ -62,6 +62,69 @@ static bool offers(const struct mailbox *box, int to)
     return box->posted && !box->taken && box->peer == to;
 }
 
+/* With the lock held. */
+static void post(struct mailbox *box, int peer, const void *send, uint64_t bytes)
+{
+    box->peer = peer;
+    box->send = send;
+    box->bytes = bytes;
+    box->taken = false;
+    box->posted = true;
+}
+
+static nw_rc give(struct group *group, int rank, const struct nw_message *message)
+{
+    struct mailbox *mine = &group->mailboxes[rank];
+    const struct mailbox *theirs = &group->mailboxes[message->peer];
+    pthread_mutex_t *lock = &group->world->lock;
+    nw_rc rc = NW_OK;
+
+    pthread_mutex_lock(lock);
+    post(mine, message->peer, message->data, message->bytes);
+    pthread_cond_broadcast(&group->condition);
+    while (!mine->taken && !theirs->gone)
+        pthread_cond_wait(&group->condition, lock);
+    if (!mine->taken)
+        rc = nw_group_peer_is_gone(group->world);
+    mine->posted = false;
+    pthread_mutex_unlock(lock);
+    return rc;
+}
+
+/* Copied with the lock held: who goes meanwhile would take the data with it. */
+static nw_rc take(struct group *group, int rank, const struct nw_message *message)
+{
+    struct mailbox *theirs = &group->mailboxes[message->peer];
+    pthread_mutex_t *lock = &group->world->lock;
+    nw_rc rc = NW_OK;
+
+    pthread_mutex_lock(lock);
+    while (!offers(theirs, rank) && !theirs->gone)
+        pthread_cond_wait(&group->condition, lock);
+    if (!offers(theirs, rank)) {
+        rc = nw_group_peer_is_gone(group->world);
+    } else if (theirs->bytes != message->bytes) {
+        rc = nw_fail(NW_EUSAGE, "rank %d sends %llu bytes, rank %d awaits %llu", message->peer,
+                     (unsigned long long)theirs->bytes, rank, (unsigned long long)message->bytes);
+    } else {
+        copy(message->data, theirs->send, message->bytes);
+        theirs->taken = true;
+        pthread_cond_broadcast(&group->condition);
+    }
+    pthread_mutex_unlock(lock);
+    return rc;
+}
+
+static nw_rc local_pass(struct nw_comm *base, bool out, const struct nw_message *messages,
+                        size_t count)
+{
+    struct group *group = ((struct local_comm *)base)->group;
+
+    for (size_t i = 0; i < count; i++)
+        NW_TRY((out ? give : take)(group, base->rank, &messages[i]));
+    return NW_OK;
+}
+
 static nw_rc local_swap(struct nw_comm *base, int peer, const void *send, void *recv,
                         uint64_t bytes)
 {
@@ -79,11 +142,7 @@ static nw_rc local_swap(struct nw_comm *base, int peer, const void *send, void *
     nw_rc rc = NW_OK;
 
     pthread_mutex_lock(lock);
-    mine->peer = peer;
-    mine->send = send;
-    mine->bytes = bytes;
-    mine->taken = false;
-    mine->posted = true;
+    post(mine, peer, send, bytes);
     pthread_cond_broadcast(&group->condition);
     while (!offers(theirs, base->rank) && !theirs->gone)
         pthread_cond_wait(&group->condition, lock);
@@ -207,6 +266,7 @@ static const struct nw_comm_ops local_ops = {
     .simulated = true,
     .call = local_call,
     .swap = local_swap,
+    .pass = local_pass,
     .barrier = local_barrier,
     .exchange = local_exchange,
     .share = local_share,

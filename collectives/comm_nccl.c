@@ -203,6 +203,7 @@ static const struct nw_comm_ops nccl_ops = {
     .title = "NCCL, one GPU a rank",
     .call = nw_nccl_call,
     .swap = nw_nccl_swap,
+    .pass = nw_nccl_pass,
     .barrier = nccl_barrier,
     .exchange = nccl_exchange,
     .share = nccl_share,

@@ -123,6 +123,7 @@ void nw_nccl_free(struct nw_comm *comm, void *buffer);
 nw_rc nw_nccl_call(struct nw_comm *comm, const struct nw_call *call);
 nw_rc nw_nccl_meet(struct nw_comm *comm);
 nw_rc nw_nccl_swap(struct nw_comm *comm, int peer, const void *send, void *recv, uint64_t bytes);
+nw_rc nw_nccl_pass(struct nw_comm *comm, bool out, const struct nw_message *messages, size_t count);
 bool nw_nccl_supports(const struct nw_comm *comm, const struct nw_call *call);
 nw_rc nw_nccl_finish(struct nw_comm *comm, double timeout_ns);
 struct nw_stream *nw_nccl_stream(struct nw_comm *comm);

@@ -318,6 +318,27 @@ nw_rc nw_nccl_swap(struct nw_comm *base, int peer, const void *send, void *recv,
     return nw_nccl_settle(comm, code != NW_NCCL_SUCCESS ? code : end);
 }
 
+nw_rc nw_nccl_pass(struct nw_comm *base, bool out, const struct nw_message *messages, size_t count)
+{
+    struct nccl_comm *comm = (struct nccl_comm *)base;
+    const struct nw_nccl_api *nccl = comm->gpu->nccl;
+    int code, end;
+
+    snprintf(comm->last, sizeof comm->last, "%zu messages %s rank %d", count, out ? "from" : "to",
+             base->rank);
+    NW_TRY(enter(comm));
+    code = nccl->group_start();
+    if (code != NW_NCCL_SUCCESS)
+        return word(comm, code);
+    for (size_t i = 0; i < count && code == NW_NCCL_SUCCESS; i++)
+        code = (out ? nccl->send(messages[i].data, messages[i].bytes, NW_NCCL_INT8,
+                                 messages[i].peer, comm->handle, comm->gpu->handle)
+                    : nccl->recv(messages[i].data, messages[i].bytes, NW_NCCL_INT8,
+                                 messages[i].peer, comm->handle, comm->gpu->handle));
+    end = nccl->group_end();
+    return nw_nccl_settle(comm, code != NW_NCCL_SUCCESS ? code : end);
+}
+
 /* ---- waiting ------------------------------------------------------------------------------------
  */
 

@@ -156,6 +156,14 @@ static nw_rc relay_swap(struct nw_comm *base, int peer, const void *send, void *
                    peer);
 }
 
+static nw_rc relay_pass(struct nw_comm *base, bool out, const struct nw_message *messages,
+                        size_t count)
+{
+    (void)base, (void)out, (void)messages;
+    return nw_fail(NW_ENOTSUP,
+                   "%zu messages: the relay passes small things around, it is no backend", count);
+}
+
 static bool relay_supports(const struct nw_comm *base, const struct nw_call *call)
 {
     (void)relay_call((struct nw_comm *)base, call);
@@ -167,6 +175,7 @@ static const struct nw_comm_ops relay_ops = {
     .title = "small exchanges through the rank that started this process",
     .call = relay_call,
     .swap = relay_swap,
+    .pass = relay_pass,
     .barrier = relay_barrier,
     .exchange = relay_exchange,
     .share = relay_share,

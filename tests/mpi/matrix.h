@@ -70,6 +70,32 @@ static nw_rc matrix_run(struct nw_comm *comm, struct matrix_tally *tally)
     return rc;
 }
 
+#define PASS_BYTES 100001
+
+/* From all others to rank 0 at once (`in`), or from it to all of them. */
+static nw_rc matrix_pass(struct nw_comm *comm, bool in)
+{
+    const bool many = comm->rank == 0;
+    const size_t count = many ? (size_t)comm->rank_count - 1 : 1;
+    struct nw_message messages[64];
+    unsigned char *data = nw_comm_alloc(64 * (uint64_t)PASS_BYTES);
+    nw_rc rc = data != NULL ? NW_OK : nw_fail(NW_ENOMEM, "no memory for the test");
+
+    for (size_t i = 0; i < count && rc == NW_OK; i++) {
+        messages[i] = (struct nw_message){many ? (int)i + 1 : 0, data + i * PASS_BYTES, PASS_BYTES};
+        if (many != in)
+            memset(messages[i].data, 1 + (many ? (int)i + 1 : comm->rank), PASS_BYTES);
+    }
+    if (rc == NW_OK)
+        rc = comm->ops->pass(comm, many != in, messages, count);
+    for (size_t i = 0; i < count && rc == NW_OK && many == in; i++)
+        for (size_t k = 0; k < PASS_BYTES && rc == NW_OK; k++)
+            if (data[i * PASS_BYTES + k] != 1 + (many ? (int)i + 1 : comm->rank))
+                rc = nw_fail(NW_EWRONG, "pass: byte %zu of message %zu", k, i);
+    nw_comm_free(data, 64 * (uint64_t)PASS_BYTES);
+    return rc;
+}
+
 /* exchange, share, swap with every peer, barrier, split in two and a collective on the half. */
 static nw_rc matrix_services(struct nw_comm *comm)
 {
@@ -92,6 +118,8 @@ static nw_rc matrix_services(struct nw_comm *comm)
         if (theirs != 100 + peer)
             return nw_fail(NW_EWRONG, "swap: rank %d's is %d", peer, theirs);
     }
+    for (int turn = 0; comm->rank_count > 1 && turn < 2; turn++)
+        NW_TRY(matrix_pass(comm, turn == 0));
     NW_TRY(comm->ops->barrier(comm));
 
     struct nw_comm *half = NULL;
