@@ -7,9 +7,6 @@
 #include "results/fields.h"
 #include "results/results.h"
 
-/* A results file larger than this is no results file. */
-#define MAX_FILE_BYTES (UINT64_C(16) << 30)
-
 struct nw_results_writer {
     struct nw_line_file *lines;
     struct nw_text text; /* reused for every line */
@@ -185,182 +182,82 @@ nw_rc nw_run_to_json(const struct nw_run *run, json_t **json_out)
 
 /* --- reading --- */
 
-struct reader {
-    const char *path;
-    size_t line;
+struct collect {
     struct nw_results *results;
-    size_t first_run; /* of this file */
 };
 
-static struct nw_run *open_run(const struct reader *reader)
+static struct nw_run *last_run(const struct collect *collect)
 {
-    const struct nw_results *results = reader->results;
-
-    return results->run_count > reader->first_run ? &results->runs[results->run_count - 1] : NULL;
+    return &collect->results->runs[collect->results->run_count - 1];
 }
 
-static nw_rc read_context_line(const struct reader *reader, const json_t *json, const char *what,
-                               struct nw_run *run)
+static nw_rc collect_context(void *user, struct nw_context *context,
+                             const struct nw_results_place *place)
 {
-    struct nw_context context;
+    const struct collect *collect = user;
+    struct nw_run *added = nw_results_add_run(collect->results);
 
-    (void)run;
-    NW_TRY(nw_context_from_json(json, what, &context));
-    struct nw_run *added = nw_results_add_run(reader->results);
-
-    if (added == NULL) {
-        nw_context_free(&context);
-        return nw_fail(NW_ENOMEM, "%s: no memory for a run", what);
-    }
-    added->context = context;
+    if (added == NULL)
+        return nw_fail(NW_ENOMEM, "%s:%zu: no memory for a run", place->path, place->line);
+    added->context = *context;
+    nw_context_init(context);
     return NW_OK;
 }
 
-static nw_rc read_record_line(const struct reader *reader, const json_t *json, const char *what,
-                              struct nw_run *run)
+static nw_rc collect_record(void *user, struct nw_record *record,
+                            const struct nw_results_place *place)
 {
-    struct nw_record record;
+    struct nw_run *run = last_run(user);
 
-    (void)reader;
-    NW_TRY(nw_record_from_json(json, what, &record));
-    const nw_rc rc = nw_run_add_record(run, &record);
-
-    nw_record_free(&record);
+    (void)place;
     /* A run that was resumed behind its end is open again. */
     run->context.complete = false;
-    return rc;
+    return nw_run_add_record(run, record);
 }
 
-static nw_rc read_finding_line(const struct reader *reader, const json_t *json, const char *what,
-                               struct nw_run *run)
+static nw_rc collect_finding(void *user, const struct nw_finding *finding,
+                             const struct nw_results_place *place)
 {
-    (void)reader;
-    return nw_finding_from_json(json, what, &run->context.findings);
+    (void)place;
+    return nw_findings_copy_one(&last_run(user)->context.findings, finding);
 }
 
-static nw_rc read_end_line(const struct reader *reader, const json_t *json, const char *what,
-                           struct nw_run *run)
+static nw_rc collect_end(void *user)
 {
-    (void)reader, (void)json, (void)what;
-    run->context.complete = true;
+    last_run(user)->context.complete = true;
     return NW_OK;
 }
 
-static const struct {
-    const char *kind;
-    nw_rc (*read)(const struct reader *reader, const json_t *json, const char *what,
-                  struct nw_run *run);
-    bool within_run;
-} kinds[] = {
-    {"context", read_context_line, false},
-    {"record", read_record_line, true},
-    {"finding", read_finding_line, true},
-    {"end", read_end_line, true},
-};
-
-static nw_rc read_object(const struct reader *reader, const json_t *json, const char *what)
+static struct nw_results_visitor collector(struct collect *collect)
 {
-    struct nw_run *run = open_run(reader);
-    const char *kind = NULL;
-
-    NW_TRY(nw_line_kind(json, what, &kind));
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (strcmp(kind, kinds[i].kind) != 0)
-            continue;
-        if (kinds[i].within_run && run == NULL)
-            return nw_fail(NW_EUSAGE,
-                           "%s: a line of kind \"%s\" stands before the first \"context\"; a run "
-                           "begins with its context",
-                           what, kind);
-        return kinds[i].read(reader, json, what, run);
-    }
-    return nw_fail(NW_EUSAGE, "%s: \"kind\" is \"%s\"; accepted: context, record, finding, end",
-                   what, kind);
-}
-
-/* The last line of a file whose writer was killed: said, not read. */
-static nw_rc note_torn(const struct reader *reader, const char *what)
-{
-    struct nw_run *run = open_run(reader);
-
-    if (run == NULL)
-        return nw_fail(NW_EUSAGE, "%s: the only line is incomplete; nothing was measured", what);
-    return nw_findings_add(&run->context.findings, NW_FINDING_WARN, "torn-line", what,
-                           "bench --resume goes on from the last whole line",
-                           "the last line is incomplete (the writer was stopped in mid-write) and "
-                           "was left out");
-}
-
-static bool is_blank(const char *line, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        if (strchr(" \t\r", line[i]) == NULL || line[i] == '\0')
-            return false;
-    return true;
-}
-
-static nw_rc read_line(const struct reader *reader, const char *line, size_t length, bool whole)
-{
-    char what[512];
-    json_error_t error;
-
-    snprintf(what, sizeof what, "%.480s:%zu", reader->path, reader->line);
-    if (is_blank(line, length))
-        return NW_OK;
-    json_t *json = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
-
-    if (json == NULL && reader->line == 1 && line[0] == '{' && is_blank(line + 1, length - 1))
-        return nw_fail(NW_EUSAGE,
-                       "%s: a JSON document over several lines; a results file has one object a "
-                       "line. The topology of a machine is none: audit takes it with --topo",
-                       reader->path);
-    if (json == NULL)
-        return whole ? nw_fail(NW_EUSAGE, "%s: not valid JSON at column %d: %s", what, error.column,
-                               error.text)
-                     : note_torn(reader, what);
-    const nw_rc rc = read_object(reader, json, what);
-
-    json_decref(json);
-    return rc;
-}
-
-static nw_rc read_lines(struct reader *reader, const char *data, size_t length)
-{
-    for (size_t at = 0; at < length;) {
-        const char *end = memchr(data + at, '\n', length - at);
-        const size_t line_length = end != NULL ? (size_t)(end - data) - at : length - at;
-
-        reader->line++;
-        NW_TRY(read_line(reader, data + at, line_length, end != NULL));
-        at += line_length + 1;
-    }
-    if (open_run(reader) == NULL)
-        return nw_fail(NW_EUSAGE,
-                       "%s: %s; expected a results file: one JSON object a line, the first of kind "
-                       "\"context\"",
-                       reader->path, length == 0 ? "is empty" : "has only blank lines");
-    return NW_OK;
+    return (struct nw_results_visitor){.user = collect,
+                                       .on_context = collect_context,
+                                       .on_record = collect_record,
+                                       .on_finding = collect_finding,
+                                       .on_end = collect_end};
 }
 
 nw_rc nw_results_read_data(const char *data, size_t length, const char *path,
                            struct nw_results *results)
 {
-    struct reader reader = {.path = path, .results = results, .first_run = results->run_count};
-    const nw_rc rc = read_lines(&reader, data, length);
+    struct collect collect = {.results = results};
+    const struct nw_results_visitor visitor = collector(&collect);
+    const size_t before = results->run_count;
+    const nw_rc rc = nw_results_each_data(data, length, path, &visitor);
 
     if (rc != NW_OK)
-        nw_results_cut(results, reader.first_run);
+        nw_results_cut(results, before);
     return rc;
 }
 
 nw_rc nw_results_read(const char *path, struct nw_results *results)
 {
-    char *data;
-    size_t length;
+    struct collect collect = {.results = results};
+    const struct nw_results_visitor visitor = collector(&collect);
+    const size_t before = results->run_count;
+    const nw_rc rc = nw_results_each(path, &visitor);
 
-    NW_TRY(nw_file_read(path, MAX_FILE_BYTES, &data, &length));
-    const nw_rc rc = nw_results_read_data(data, length, path, results);
-
-    free(data);
+    if (rc != NW_OK)
+        nw_results_cut(results, before);
     return rc;
 }

@@ -34,6 +34,36 @@ nw_rc nw_results_read(const char *path, struct nw_results *results);
 nw_rc nw_results_read_data(const char *data, size_t length, const char *path,
                            struct nw_results *results);
 void nw_results_free(struct nw_results *results);
+
+/* The same line by line, without keeping anything: a million records take seconds and a few MiB. */
+struct nw_results_place { /* of a line; valid during the call */
+    const char *path;
+    size_t line;
+    uint64_t offset; /* in the file */
+    const char *text;
+    size_t length; /* without newline */
+};
+
+/* The first failure of a function ends the reading and is handed on. What a function leaves in a
+ * context or record is freed behind it: it may take their contents over (and init them anew). NULL
+ * where it says so: passed over. */
+struct nw_results_visitor {
+    void *user;
+    /* Records without samples, warnings, GPU states and, of time_ns, all but count, median, low,
+     * high and level: twice as fast. */
+    bool brief;
+    nw_rc (*on_context)(void *user, struct nw_context *context,
+                        const struct nw_results_place *place);
+    nw_rc (*on_record)(void *user, struct nw_record *record, const struct nw_results_place *place);
+    nw_rc (*on_finding)(void *user, const struct nw_finding *finding,
+                        const struct nw_results_place *place); /* or NULL */
+    nw_rc (*on_end)(void *user); /* or NULL; a record behind it opens the run again */
+};
+/* "-" is standard input. Errors as nw_results_read's. */
+nw_rc nw_results_each(const char *path, const struct nw_results_visitor *visitor);
+nw_rc nw_results_each_data(const char *data, size_t length, const char *path,
+                           const struct nw_results_visitor *visitor);
+
 /* Appends an empty run and returns it (context and records initialised); NULL: out of memory. The
  * pointer holds until the next run is added. */
 struct nw_run *nw_results_add_run(struct nw_results *results);

@@ -44,9 +44,7 @@ void nw_text_put(struct nw_text *text, const char *literal)
     nw_text_raw(text, literal, strlen(literal));
 }
 
-/* Length of the UTF-8 sequence at `s` (RFC 3629: no overlong forms, no surrogates, at most
- * U+10FFFF); 0: not one. */
-static size_t utf8_length(const unsigned char *s)
+size_t nw_utf8_length(const unsigned char *s)
 {
     static const struct {
         unsigned char first_low, first_high, second_low, second_high;
@@ -108,7 +106,7 @@ static void put_careful(struct nw_text *text, const unsigned char *start, const 
             s++;
             continue;
         }
-        if (*s >= 0x80 && (length = utf8_length(s)) > 0) {
+        if (*s >= 0x80 && (length = nw_utf8_length(s)) > 0) {
             s += length;
             continue;
         }

@@ -30,6 +30,10 @@ void nw_text_real(struct nw_text *text, double value);
 /* `,"key":` – or without the comma behind an opening brace. */
 void nw_text_key(struct nw_text *text, const char *key);
 
+/* Length of the UTF-8 sequence that begins at `s` (RFC 3629: no overlong forms, no surrogates, at
+ * most U+10FFFF), NUL-terminated; 0: not one. */
+size_t nw_utf8_length(const unsigned char *s);
+
 nw_rc nw_text_check(const struct nw_text *text); /* NW_ENOMEM when anything was lost */
 void nw_text_free(struct nw_text *text);
 

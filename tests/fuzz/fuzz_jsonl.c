@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "results/record_rows.h"
 #include "results/results.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -48,8 +49,42 @@ static void check_run(const struct nw_run *run)
     }
 }
 
+/* A line that the fast reader takes is the same record to jansson. `line` ends in a newline. */
+static void check_fast(const char *line, size_t length)
+{
+    struct nw_record fast, slow, brief;
+    struct nw_text a = {0}, b = {0};
+
+    if (nw_record_scan(line, length, true, &brief))
+        nw_record_free(&brief);
+    if (!nw_record_scan(line, length, false, &fast))
+        return;
+    json_t *json = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);
+
+    demand(json != NULL && nw_record_from_json(json, "fuzz", &slow) == NW_OK);
+    nw_record_write(&a, &fast);
+    nw_record_write(&b, &slow);
+    demand(a.length == b.length && memcmp(a.data, b.data, a.length) == 0);
+    nw_text_free(&a);
+    nw_text_free(&b);
+    json_decref(json);
+    nw_record_free(&fast);
+    nw_record_free(&slow);
+}
+
+static void check_lines(const char *data, size_t size)
+{
+    const char *end;
+
+    for (size_t at = 0; (end = memchr(data + at, '\n', size - at)) != NULL;
+         at = (size_t)(end - data) + 1)
+        check_fast(data + at, (size_t)(end - data) - at);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    if (size > 0)
+        check_lines((const char *)data, size);
     struct nw_results results = {0};
 
     if (nw_results_read_data((const char *)data, size, "fuzz", &results) != NW_OK) {

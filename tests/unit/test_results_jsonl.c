@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "results/record_rows.h"
 #include "results/results.h"
 
 /* --- random records, extremes included --- */
@@ -21,8 +22,14 @@ static uint64_t random_u64(void)
     return state;
 }
 
+/* Values as machines make them: what the fast reader is for. */
+static bool plain;
+
 static double random_real(void)
 {
+    if (plain)
+        return random_u64() % 4 == 0 ? NAN
+                                     : (double)random_u64() / (double)(1 + random_u64() % 999999);
     static const double extremes[] = {
         0,    DBL_MIN,  DBL_TRUE_MIN, DBL_MAX, 0.1,    1.0 / 3,        1e17, 9007199254740993.0,
         1e22, 4.9e-324, 12345.678,    1e300,   123e15, 999999999999.0, 1e-7, 2.5};
@@ -60,6 +67,8 @@ static const char *random_text(void)
         "",    "node1",        "quote \" and \\ back",   "tab\t", "new\nline",     "节点一",
         "é ü", "\x01\x1f\x7f", "emoji \xF0\x9F\x98\x80", "/a/b",  "</script> & '", "a: {}[],"};
 
+    if (plain)
+        return random_u64() % 2 ? "node1" : "节点一";
     return texts[random_u64() % (sizeof texts / sizeof texts[0])];
 }
 
@@ -117,6 +126,8 @@ static void fill_random(struct nw_record *record)
     record->host_count = random_int(0);
     record->bytes = random_u64() % 3 == 0 ? INT64_MAX : random_u64() >> (1 + random_u64() % 60);
     record->count = random_u64() >> 1;
+    if (plain)
+        record->bytes = record->count = random_u64() >> 10;
     record->in_place = random_u64() % 2;
     record->peer_a = random_int(-1);
     record->peer_b = random_int(-1);
@@ -129,11 +140,12 @@ static void fill_random(struct nw_record *record)
     record->algbw_bytes_per_s = random_real();
     record->busbw_bytes_per_s = random_real();
     record->ceiling_bytes_per_s = random_real();
-    record->wrong_elements = random_u64() % 2 ? -1 : (int64_t)(random_u64() >> 1);
+    record->wrong_elements = random_u64() % 2 ? -1 : (int64_t)(random_u64() >> (plain ? 9 : 1));
     record->rc = (nw_rc)(random_u64() % NW_RC_COUNT);
     record->simulated = random_u64() % 2;
     fill_time(record);
-    add_random_findings(&record->warnings);
+    if (!plain)
+        add_random_findings(&record->warnings);
 }
 
 static void assert_real(const char *name, double a, double b)
@@ -211,6 +223,75 @@ Test(results_jsonl, any_record_survives_a_round_trip_exactly)
     }
 }
 
+/* The line that a record makes, newline behind it; the caller frees. */
+static struct nw_text line_of(const struct nw_record *record)
+{
+    struct nw_text text = {0};
+
+    nw_record_write(&text, record);
+    nw_text_put(&text, "\n");
+    cr_assert_eq(nw_text_check(&text), NW_OK);
+    return text;
+}
+
+static void assert_same_text(const struct nw_text *a, const struct nw_text *b)
+{
+    cr_assert(a->length == b->length && memcmp(a->data, b->data, a->length) == 0, "%.*s%.*s",
+              (int)a->length, a->data, (int)b->length, b->data);
+}
+
+/* What the fast reader takes is what jansson takes, also where a character of the line is another.
+ */
+static bool scans_as_jansson_reads(const struct nw_text *line)
+{
+    struct nw_record fast, slow;
+
+    if (!nw_record_scan(line->data, line->length - 1, false, &fast))
+        return false;
+    json_t *json = json_loadb(line->data, line->length - 1, JSON_REJECT_DUPLICATES, NULL);
+
+    cr_assert_not_null(json, "taken though it is no JSON: %.*s", (int)line->length, line->data);
+    cr_assert_eq(nw_record_from_json(json, "test:1", &slow), NW_OK, "taken: %s: %.*s",
+                 nw_last_error()->text, (int)line->length, line->data);
+    struct nw_text a = line_of(&fast), b = line_of(&slow);
+
+    assert_same_text(&a, &b);
+    json_decref(json);
+    nw_text_free(&a);
+    nw_text_free(&b);
+    nw_record_free(&fast);
+    nw_record_free(&slow);
+    return true;
+}
+
+Test(results_jsonl, the_fast_reader_takes_what_jansson_takes_to_the_last_bit)
+{
+    static const char changes[] = "0123456789.eE+-,:\"{}[] \\tnx\x01\xC3";
+    size_t taken = 0, taken_changed = 0;
+
+    for (int i = 0; i < 3000; i++) {
+        struct nw_record record;
+
+        plain = i % 4 != 0;
+        fill_random(&record);
+        struct nw_text line = line_of(&record);
+
+        taken += scans_as_jansson_reads(&line);
+        for (int k = 0; k < 4; k++) {
+            const size_t at = random_u64() % (line.length - 1);
+            const char before = line.data[at];
+
+            line.data[at] = changes[random_u64() % (sizeof changes - 1)];
+            taken_changed += scans_as_jansson_reads(&line);
+            line.data[at] = before;
+        }
+        nw_text_free(&line);
+        nw_record_free(&record);
+    }
+    cr_assert_gt(taken, 1500, "of 3000 the fast reader took %zu", taken);
+    cr_assert_gt(taken_changed, 500, "of 12000 the fast reader took %zu", taken_changed);
+}
+
 /* --- files --- */
 
 static char *temporary_path(void)
@@ -241,6 +322,52 @@ static void fill_context(struct nw_context *context)
     context->topology = json_pack("[{s:i}]", "x", 1);
     context->printed_average_bytes_per_s = 0.1e9;
     context->complete = true;
+}
+
+struct seen {
+    size_t runs, records, findings, ends, lines;
+    uint64_t bytes;
+};
+
+static nw_rc see_context(void *user, struct nw_context *context,
+                         const struct nw_results_place *place)
+{
+    struct seen *seen = user;
+
+    seen->runs += context->rank_count == 4;
+    seen->lines = place->line;
+    return NW_OK;
+}
+
+static nw_rc see_record(void *user, struct nw_record *record, const struct nw_results_place *place)
+{
+    struct seen *seen = user;
+
+    cr_assert_null(record->samples_ns);
+    cr_assert_eq(record->warnings.count, 0);
+    cr_assert(isnan(record->time_ns.p99));
+    cr_assert_eq(memcmp(place->text, "{\"schema\":1", 11), 0);
+    seen->records++;
+    seen->bytes += record->bytes;
+    seen->lines = place->line;
+    return NW_OK;
+}
+
+static nw_rc see_finding(void *user, const struct nw_finding *finding,
+                         const struct nw_results_place *place)
+{
+    struct seen *seen = user;
+
+    cr_assert_not_null(finding->code);
+    seen->findings++;
+    seen->lines = place->line;
+    return NW_OK;
+}
+
+static nw_rc see_end(void *user)
+{
+    ((struct seen *)user)->ends++;
+    return NW_OK;
 }
 
 static void append_raw(const char *path, const char *text)
@@ -438,4 +565,55 @@ Test(results_jsonl, text_that_is_not_utf8_is_written_as_valid_json)
     json_decref(json);
     nw_record_free(&record);
     nw_record_free(&back);
+}
+
+Test(results_jsonl, a_visitor_sees_every_line_of_a_file_of_many_pieces)
+{
+    const char *path = temporary_path();
+    struct nw_results results = {0};
+    struct seen seen = {0};
+    const struct nw_results_visitor visitor = {.user = &seen,
+                                               .brief = true,
+                                               .on_context = see_context,
+                                               .on_record = see_record,
+                                               .on_finding = see_finding,
+                                               .on_end = see_end};
+    uint64_t bytes = 0;
+
+    for (int r = 0; r < 2; r++) {
+        struct nw_run *run = nw_results_add_run(&results);
+
+        fill_context(&run->context);
+        add_random_findings(&run->context.findings);
+        for (int i = 0; i < 3000; i++) { /* some MiB: longer than what is read at once */
+            struct nw_record *record = nw_run_new_record(run);
+
+            fill_random(record);
+            record->bytes %= 1000000;
+            bytes += record->bytes;
+            if (!isfinite(record->time_ns.median))
+                continue;
+            record->time_ns.p99 = NAN; /* of what jansson reads: brief leaves it out anyway */
+        }
+    }
+    /* A brief reader may be given a whole record where the fast one declines: of plain ones only.
+     */
+    for (size_t r = 0; r < 2; r++)
+        for (size_t i = 0; i < 3000; i++) {
+            struct nw_record *record = &results.runs[r].records[i];
+
+            free(record->samples_ns);
+            record->samples_ns = NULL;
+            nw_findings_free(&record->warnings);
+        }
+    cr_assert_eq(nw_results_save(path, &results), NW_OK, "%s", nw_last_error()->text);
+    cr_assert_eq(nw_results_each(path, &visitor), NW_OK, "%s", nw_last_error()->text);
+    cr_assert_eq(seen.runs, 2);
+    cr_assert_eq(seen.ends, 2);
+    cr_assert_eq(seen.records, 6000);
+    cr_assert_eq(seen.bytes, bytes);
+    cr_assert_eq(seen.findings,
+                 results.runs[0].context.findings.count + results.runs[1].context.findings.count);
+    unlink(path);
+    nw_results_free(&results);
 }
