@@ -73,7 +73,7 @@ static bool take_field(struct scan *scan, const struct nw_line_field *row, void 
     if (row->type == NW_FIELD_TEXT)
         return nw_scan_string(&scan->text, &span) && store_text(row, &span, field);
     if (row->type != NW_FIELD_BOOL)
-        return nw_scan_number(&scan->text, &number) && store_number(row, &number, field);
+        return nw_scan_json_number(&scan->text, &number) && store_number(row, &number, field);
     *(bool *)field = *scan->text.at == 't';
     return nw_scan_word(&scan->text, *(bool *)field ? "true" : "false");
 }
@@ -149,7 +149,8 @@ static bool take_samples(struct scan *scan)
     if (scan->record->samples_ns == NULL)
         return false;
     for (size_t i = 0; i < count; i++) {
-        if ((i > 0 && !nw_scan_take(&scan->text, ',')) || !nw_scan_number(&scan->text, &number))
+        if ((i > 0 && !nw_scan_take(&scan->text, ',')) ||
+            !nw_scan_json_number(&scan->text, &number))
             return false;
         scan->record->samples_ns[i] = number.real;
     }
@@ -195,7 +196,7 @@ static bool take_schema(struct scan *scan)
 {
     struct nw_scan_number number;
 
-    return nw_scan_number(&scan->text, &number) && number.is_integer &&
+    return nw_scan_json_number(&scan->text, &number) && number.is_integer &&
            number.integer == NW_SCHEMA_VERSION;
 }
 

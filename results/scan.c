@@ -136,7 +136,7 @@ static bool nw_scan_digits(struct nw_scan *scan, struct nw_scan_digits *digits_o
     return true;
 }
 
-bool nw_scan_number(struct nw_scan *scan, struct nw_scan_number *number_out)
+bool nw_scan_json_number(struct nw_scan *scan, struct nw_scan_number *number_out)
 {
     struct nw_scan_digits digits;
 

@@ -30,7 +30,7 @@ bool nw_scan_word(struct nw_scan *scan, const char *word);
 /* UTF-8 without escapes and control characters. */
 bool nw_scan_string(struct nw_scan *scan, struct nw_scan_span *span_out);
 /* JSON's grammar, not negative, at most 18 digits; the same double as strtod's. */
-bool nw_scan_number(struct nw_scan *scan, struct nw_scan_number *number_out);
+bool nw_scan_json_number(struct nw_scan *scan, struct nw_scan_number *number_out);
 /* A value that is passed over; `depth` 0. */
 bool nw_scan_skip(struct nw_scan *scan, int depth);
 bool nw_scan_is(const struct nw_scan_span *span, const char *text);
