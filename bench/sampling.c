@@ -68,7 +68,8 @@ nw_rc nw_sampling_open(const struct nw_sampling_rules *rules, const int *group_o
     }
     memcpy(sampling->group_of_rank, group_of_rank,
            (size_t)rank_count * sizeof *sampling->group_of_rank);
-    sampling->target_ns = fmax(NW_SAMPLE_MIN_NS, rules->budget_ns / SAMPLES_A_BUDGET);
+    sampling->target_ns = fmax(NW_SAMPLE_MIN_NS, rules->budget_ns / SAMPLES_A_BUDGET) *
+                          (rules->least_factor > 0 ? rules->least_factor : 1);
     sampling->calls = 1;
     sampling->calls_limit = limit_calls(&sampling->rules);
     sampling->calibrating = true;

@@ -38,6 +38,7 @@ struct nw_sampling_rules {
     double budget_ns;     /* for the samples */
     uint64_t fixed_calls; /* exactly so many calls; 0: adaptive */
     uint32_t calls_max;   /* of a sample; 0: NW_CALLS_MAX */
+    double least_factor;  /* a sample's least time is so many times the usual one; 0: 1 */
 };
 
 struct nw_sampling; /* owns its series */
