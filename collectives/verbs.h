@@ -122,7 +122,8 @@ struct nw_verbs_wish {
     int traffic_class;  /* 0 … 255; of RoCE: DSCP × 4 */
     int service_level;  /* 0 … 15 */
     int qps;            /* at most this many at once; 0: 1 */
-    int depth;          /* messages on their way, of each QP; 0: 128, or what the device has */
+    int depth;      /* messages on their way, of each QP; 0: most_depth, or what the device has */
+    int most_depth; /* 0: 128 */
     uint32_t
         inline_bytes; /* messages up to it are copied into the request; the device may have less */
     /* ACK timeout, 4.096 us × 2^n, of which a NIC may make up to 4 times as much; 0: 16 (0.27 s, so

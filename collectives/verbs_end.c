@@ -21,6 +21,7 @@ static nw_rc check_wish(const struct nw_verbs_port *port, const struct nw_verbs_
 {
     NW_TRY(check_range("RDMA queue pairs", wish->qps, 0, NW_VERBS_CARD_QPS));
     NW_TRY(check_range("RDMA depth", wish->depth, 0, NW_VERBS_MAX_DEPTH));
+    NW_TRY(check_range("the most RDMA depth", wish->most_depth, 0, NW_VERBS_MAX_DEPTH));
     NW_TRY(check_range("RDMA traffic class", wish->traffic_class, 0, 255));
     NW_TRY(check_range("RDMA service level", wish->service_level, 0, 15));
     NW_TRY(check_range("RDMA ACK timeout", wish->ack_timeout, 0, 31));
@@ -67,18 +68,24 @@ static nw_rc check_port(const struct nw_verbs_port *port)
     return NW_OK;
 }
 
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
 static void settle_wish(const struct nw_verbs_wish *wish, struct nw_verbs_end *end)
 {
-    const int limit = end->port.max_qp_depth > 0 ? end->port.max_qp_depth : NW_VERBS_MAX_DEPTH;
-    uint32_t receives;
+    const uint32_t limit =
+        end->port.max_qp_depth > 0 ? (uint32_t)end->port.max_qp_depth : NW_VERBS_MAX_DEPTH;
 
     end->wish = *wish;
     end->qp_count = wish->qps > 0 ? wish->qps : 1;
-    end->depth = wish->depth > 0 ? (uint32_t)wish->depth : NW_VERBS_DEFAULT_DEPTH;
-    if (end->depth > (uint32_t)limit)
-        end->depth = (uint32_t)limit;
-    receives = end->depth * 2 > NW_VERBS_MIN_RECEIVES ? end->depth * 2 : NW_VERBS_MIN_RECEIVES;
-    end->receive_depth = receives > (uint32_t)limit ? (uint32_t)limit : receives;
+    end->depth = (uint32_t)(wish->depth > 0        ? wish->depth
+                            : wish->most_depth > 0 ? wish->most_depth
+                                                   : NW_VERBS_DEFAULT_DEPTH);
+    end->depth = least(end->depth, limit);
+    end->receive_depth = least(
+        limit, end->depth * 2 > NW_VERBS_MIN_RECEIVES ? end->depth * 2 : NW_VERBS_MIN_RECEIVES);
     if (wish->ack_timeout == 0)
         end->wish.ack_timeout = NW_VERBS_DEFAULT_TIMEOUT;
     if (wish->retries < 0)
@@ -93,7 +100,9 @@ static nw_rc open_cq(struct nw_verbs_end *end, int most)
 {
     const uint32_t each = (uint32_t)(most / end->qp_count);
 
-    if (each <= end->depth)
+    if (end->wish.depth == 0)
+        end->depth = least(end->depth, each / 2);
+    if (each <= end->depth || end->depth == 0)
         return nw_fail(NW_EUSAGE,
                        "%s: RDMA queue pairs x depth is %d x %u; the NIC's completion queue takes "
                        "less than %d: use fewer queue pairs or less depth",

@@ -776,6 +776,44 @@ Test(verbs_end, is_refused_with_what_to_do)
     }
 }
 
+/* What is left to the rule is chosen within what the NIC has. */
+Test(verbs_end, takes_the_depth_that_the_nic_has)
+{
+    const struct {
+        int max_qp_wr, max_cqe, qps, most_depth, depth;
+    } rows[] = {
+        {1024, DOUBLE_QUEUE, 1, 0, 128},  {1024, DOUBLE_QUEUE, 1, 512, 512},
+        {300, DOUBLE_QUEUE, 1, 512, 300}, {64, DOUBLE_QUEUE, 1, 0, 64},
+        {1024, 1000, 4, 512, 125},        {1, DOUBLE_QUEUE, 1, 512, 1},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct nw_verbs_wish wish = NW_VERBS_WISH;
+        struct nw_verbs_result results[2];
+        struct pair pair;
+
+        double_reset();
+        nic.max_qp_wr = rows[i].max_qp_wr;
+        nic.max_cqe = rows[i].max_cqe;
+        wish.qps = rows[i].qps;
+        wish.most_depth = rows[i].most_depth;
+        cr_assert_eq(pair_open(&pair, &wish), NW_OK, "row %zu: %s", i, nw_last_error()->text);
+        cr_expect_eq(nw_verbs_end_link(pair.ends[0])->depth, rows[i].depth, "row %zu: %d", i,
+                     nw_verbs_end_link(pair.ends[0])->depth);
+        for (int op = 0; op < NW_VERBS_OP_COUNT; op++) {
+            const struct nw_verbs_run run = {.op = (nw_verbs_op)op,
+                                             .bytes = 4096,
+                                             .count = 700,
+                                             .take_at = HALF,
+                                             .span_bytes = HALF};
+
+            cr_expect_eq(pair_run(&pair, run, results), NW_OK, "row %zu: %s", i,
+                         nw_last_error()->text);
+        }
+        pair_close(&pair);
+    }
+}
+
 Test(verbs_end, takes_memory_of_a_gpu_by_the_way_that_works)
 {
     const struct nw_dev_ops ops = {.name = "cuda", .share = double_share};

@@ -47,6 +47,7 @@ static struct {
     struct ibv_async_event events[8]; /* of the device, each once */
     int event_count, event_read;
     enum ibv_mtu mtu;
+    int max_qp_wr, max_cqe;
     /* What it sees. */
     uint64_t requests, signaled, inlined;
     int registered_access;
@@ -191,9 +192,9 @@ static int double_device(struct ibv_context *context, struct ibv_device_attr *at
 {
     (void)context;
     *attr = (struct ibv_device_attr){.phys_port_cnt = 1,
-                                     .max_qp_wr = 1024,
+                                     .max_qp_wr = nic.max_qp_wr,
                                      .max_qp = DOUBLE_QPS,
-                                     .max_cqe = DOUBLE_QUEUE,
+                                     .max_cqe = nic.max_cqe,
                                      .max_qp_rd_atom = 16,
                                      .max_qp_init_rd_atom = 16};
     return 0;
@@ -269,7 +270,8 @@ static int double_deregister(struct ibv_mr *mr)
 static struct ibv_cq *double_create_cq(struct ibv_context *context, int entries, void *cq_context,
                                        struct ibv_comp_channel *channel, int vector)
 {
-    (void)entries, (void)cq_context, (void)channel, (void)vector;
+    (void)cq_context, (void)channel, (void)vector;
+    cr_expect_leq(entries, nic.max_cqe, "a completion queue of %d", entries);
     for (int i = 0; i < 4; i++)
         if (nic.cqs[i].cq.context == NULL) {
             nic.cqs[i] = (struct double_cq){.cq = {.context = context}};
@@ -289,6 +291,8 @@ static int double_destroy_cq(struct ibv_cq *cq)
 static struct ibv_qp *double_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
     (void)pd;
+    cr_expect_leq(attr->cap.max_send_wr, (uint32_t)nic.max_qp_wr);
+    cr_expect_leq(attr->cap.max_recv_wr, (uint32_t)nic.max_qp_wr);
     for (uint32_t i = 1; i < DOUBLE_QPS; i++)
         if (!nic.qps[i].used) {
             memset(&nic.qps[i], 0, sizeof nic.qps[i]);
@@ -369,6 +373,8 @@ static inline void double_reset(void)
     memset(&nic, 0, sizeof nic);
     nic.device_count = 1;
     nic.mtu = IBV_MTU_4096;
+    nic.max_qp_wr = 1024;
+    nic.max_cqe = DOUBLE_QUEUE;
     snprintf(nic.device.name, sizeof nic.device.name, "mlx5_9");
 }
 
