@@ -29,6 +29,7 @@ int nw_cmd_emit(int argc, char **argv);
 int nw_cmd_search(int argc, char **argv);
 int nw_cmd_infer(int argc, char **argv);
 int nw_cmd_list(int argc, char **argv);
+int nw_cmd_replay(int argc, char **argv);
 
 struct nw_cli {
     const char *arguments; /* "FILE…" for --help; NULL: none taken */

@@ -310,7 +310,7 @@ static nw_rc run_rank(struct nw_comm *comm, void *argument)
 static int work_mpi(struct session *session)
 {
     struct nw_comm *comm;
-    const int refused = nw_cli_open_mpi(session->status, true, &comm);
+    const int refused = nw_cli_open_mpi(session->status, NW_CLI_MPI_STRICT, &comm);
     nw_rc rc;
 
     if (refused != 0)

@@ -361,7 +361,7 @@ static int open_comm(struct nw_bench_status *status, struct nw_comm **comm_out)
     nw_bench_status_write(status, nw_now_ns() + START_DEADLINE_NS,
                           "the start of MPI (can the hosts reach each other? mpirun --mca "
                           "btl_tcp_if_include NET chooses the network)");
-    exit_code = nw_cli_open_mpi(status, false, comm_out);
+    exit_code = nw_cli_open_mpi(status, 0, comm_out);
     if (exit_code == 0)
         (*comm_out)->gentle = true;
     return exit_code;

@@ -11,18 +11,16 @@
 #include "bench/bench.h"
 #include "cli/cli.h"
 #include "cli/lanes.h"
+#include "cli/host_rate.h"
 #include "cli/launch.h"
 #include "cli/progress.h"
 #include "cli/run_verdict.h"
 #include "cli/shapes.h"
 #include "cli/watch.h"
-#include "kernels/host_gemm.h"
 #include "model/request.h"
 #include "results/results.h"
 
 #define LANES "auto,nvlink,pcie" /* where GPUs are measured */
-
-#define HOST_RATE_BUDGET_NS 0.5e9
 
 struct options {
     struct nw_plan plan;
@@ -205,13 +203,9 @@ static int finish(struct session *session)
 /* ---- a rank -----------------------------------------------------------------------------------
  */
 
-/* Collective: all ranks compute at once, so that what they share shows; the slowest counts. */
 static nw_rc measure_host_rate(struct session *session, struct nw_comm *comm)
 {
     const struct nw_model_request *request = &session->options.model;
-    struct nw_stats rate;
-    double *all;
-    nw_rc rc;
 
     session->host_flop_per_s = NAN;
     if (request->model == NULL || request->tflops > 0 || request->gemm_tflops > 0 ||
@@ -219,15 +213,7 @@ static nw_rc measure_host_rate(struct session *session, struct nw_comm *comm)
         return NW_OK;
     nw_bench_status_write(session->status, nw_now_ns() + 60000000000ull,
                           "matrix products on the host");
-    all = calloc((size_t)comm->rank_count, sizeof *all);
-    rc = nw_agree(comm, all == NULL ? nw_fail(NW_ENOMEM, "out of memory for the compute rates")
-                                    : nw_host_gemm_rate(HOST_RATE_BUDGET_NS, &rate));
-    if (rc == NW_OK)
-        rc = comm->ops->exchange(comm, &rate.median, sizeof rate.median, all);
-    for (int rank = 0; rc == NW_OK && rank < comm->rank_count; rank++)
-        session->host_flop_per_s = fmin(session->host_flop_per_s, all[rank]); /* of NAN and x: x */
-    free(all);
-    return rc;
+    return nw_cli_host_rate(comm, &session->host_flop_per_s);
 }
 
 static nw_rc measure(struct session *session, struct nw_comm *comm)
@@ -259,7 +245,7 @@ static int work(void *argument, void *status)
     struct session *session = argument;
     struct nw_comm *comm;
     bool reached_end;
-    int exit_code = nw_cli_open_mpi(status, true, &comm);
+    int exit_code = nw_cli_open_mpi(status, NW_CLI_MPI_STRICT, &comm);
     nw_rc rc;
 
     if (exit_code != 0)

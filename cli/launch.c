@@ -10,7 +10,7 @@ static int refuse(nw_rc rc, bool speaks)
     return speaks ? nw_cli_fail(rc) : nw_rc_exit_code(rc);
 }
 
-int nw_cli_open_mpi(struct nw_bench_status *status, bool strict, struct nw_comm **comm_out)
+int nw_cli_open_mpi(struct nw_bench_status *status, unsigned how, struct nw_comm **comm_out)
 {
     struct nw_launch launch;
     struct nw_comm *comm;
@@ -23,12 +23,12 @@ int nw_cli_open_mpi(struct nw_bench_status *status, bool strict, struct nw_comm 
     rc = nw_launch_check_start(&launch);
     if (rc != NW_OK)
         return refuse(rc, first);
-    rc = nw_mpi_start(NULL, NULL);
+    rc = (how & NW_CLI_MPI_THREADS) != 0 ? nw_mpi_start_threads() : nw_mpi_start(NULL, NULL);
     if (rc == NW_OK)
         rc = nw_comm_open_mpi(&comm);
     if (rc != NW_OK)
         return nw_cli_fail(rc);
-    rc = nw_launch_check(&launch, comm, nw_version, strict);
+    rc = nw_launch_check(&launch, comm, nw_version, (how & NW_CLI_MPI_STRICT) != 0);
     if (rc == NW_OK) {
         *comm_out = comm;
         return 0;

@@ -24,6 +24,8 @@ static const struct nw_command nw_commands[] = {
     {"audit", "hold results against a quote and against physics", nw_cmd_audit},
     {"predict", "memory and step time of a training job from measured curves", nw_cmd_predict},
     {"decide", "is a second node worth its price", nw_cmd_decide},
+    {"replay", "execute the predicted step on these ranks: is the prediction right",
+     nw_cmd_replay},
     {"search", "the fastest and the cheapest mix of parallelism, batch and memory saving",
      nw_cmd_search},
     {"emit", "the plan as configuration: DeepSpeed, Accelerate, Megatron, Slurm, Kubernetes",

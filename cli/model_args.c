@@ -72,6 +72,79 @@ static const struct nw_option topo_rows[] = {
              "where nothing was measured; with its measured disk where it was saved by nodeworth "
              "check --disk PATH --save DIR"},
 };
+static const struct nw_option report_rows[] = {
+    {.name = "output",
+     .key = 'o',
+     .argument = "FILE",
+     .type = NW_OPTION_TEXT,
+     .offset = offsetof(struct nw_model_args, report_output),
+     .help = "the page (report.html), whole or not at all; -: standard output, where the letter "
+             "goes by itself"},
+    {.name = "lang",
+     .argument = "LANG",
+     .type = NW_OPTION_TEXT,
+     .offset = offsetof(struct nw_model_args, report_language),
+     .fallback = "en",
+     .help = "shown first, en or zh (en); the page has both"},
+    {.name = "figures",
+     .argument = "DIR",
+     .type = NW_OPTION_TEXT,
+     .offset = offsetof(struct nw_model_args, report_figures),
+     .help = "the charts as files too: SVG, and PNG where gnuplot is installed"},
+    {.name = "letter",
+     .type = NW_OPTION_FLAG,
+     .offset = offsetof(struct nw_model_args, report_letter),
+     .help = "the page for the vendor instead, in Markdown"},
+};
+#define REPORT_COUNT (sizeof report_rows / sizeof report_rows[0])
+static const char *const replay_backends[] = {"mpi", "local", NULL};
+static const struct nw_option replay_rows[] = {
+    {.help = "Replay:"},
+    {.name = "scale",
+     .argument = "SHARE",
+     .type = NW_OPTION_TEXT,
+     .offset = offsetof(struct nw_model_args, replay_scale),
+     .fallback = "1",
+     .help = "computation and messages are this share of the job's, in the prediction too: 1/16"},
+    {.name = "steps",
+     .argument = "N",
+     .type = NW_OPTION_INT,
+     .offset = offsetof(struct nw_model_args, replay_steps),
+     .min = 1,
+     .max = 1000,
+     .fallback = "30",
+     .help = "at most so many; fewer when the median is known within 2 % (30)"},
+    {.name = "budget",
+     .argument = "TIME",
+     .type = NW_OPTION_DURATION,
+     .offset = offsetof(struct nw_model_args, replay_budget_ns),
+     .min = 0,
+     .max = 1e14,
+     .fallback = "20s",
+     .help = "of all steps, three at least (20s)"},
+    {.name = "trace",
+     .argument = "FILE",
+     .type = NW_OPTION_TEXT,
+     .offset = offsetof(struct nw_model_args, replay_trace),
+     .help = "the timeline, predicted and replayed, for chrome://tracing or Perfetto"},
+    {.name = "backend",
+     .argument = "BACKEND",
+     .type = NW_OPTION_CHOICE,
+     .offset = offsetof(struct nw_model_args, replay_backend),
+     .choices = replay_backends,
+     .fallback = "mpi",
+     .help = "mpi: host memory; local: threads in virtual time, which shows the schedule and "
+             "measures nothing (mpi)"},
+    {.name = "hosts",
+     .argument = "N",
+     .type = NW_OPTION_INT,
+     .offset = offsetof(struct nw_model_args, replay_hosts),
+     .min = 1,
+     .max = 4096,
+     .fallback = "1",
+     .help = "with --backend local: so many pretended hosts (1)"},
+};
+#define REPLAY_COUNT (sizeof replay_rows / sizeof replay_rows[0])
 #define TOPO_COUNT   (sizeof topo_rows / sizeof topo_rows[0])
 #define DECIDE_COUNT (sizeof decide_rows / sizeof decide_rows[0])
 static const struct nw_option search_rows[] = {
@@ -114,10 +187,14 @@ static const struct nw_option search_rows[] = {
 #define BATCH_COUNT  (sizeof batch_rows / sizeof batch_rows[0])
 #define OWN_COUNT    (sizeof own_rows / sizeof own_rows[0])
 
-static nw_rc parse(struct nw_cli *cli, int argc, char **argv, struct nw_model_args *args,
-                   struct nw_results *results)
+static nw_rc parse(struct nw_cli *cli, int argc, char **argv, unsigned takes,
+                   struct nw_model_args *args, struct nw_results *results)
 {
-    NW_TRY(nw_cli_parse(cli, argc, argv, true));
+    const bool options_only = (takes & NW_ARGS_OPTIONS_ONLY) != 0;
+
+    NW_TRY(nw_cli_parse(cli, argc, argv, !options_only));
+    if (options_only)
+        return NW_OK;
     NW_TRY(nw_cli_read_all_measured(&args->results_files, cli, results));
     if (args->quote_path == NULL)
         return NW_OK;
@@ -133,7 +210,7 @@ nw_rc nw_model_args_parse(int argc, char **argv, const char *doc, unsigned takes
     const size_t offset = offsetof(struct nw_model_args, request);
     struct nw_option *rows =
         calloc(OWN_COUNT + BATCH_COUNT + EMIT_COUNT + SEARCH_COUNT + DECIDE_COUNT + TOPO_COUNT +
-                   nw_model_option_count + nw_price_option_count,
+                   REPORT_COUNT + REPLAY_COUNT + nw_model_option_count + nw_price_option_count,
                sizeof *rows);
     struct nw_results results = {0};
     nw_rc rc;
@@ -150,6 +227,10 @@ nw_rc nw_model_args_parse(int argc, char **argv, const char *doc, unsigned takes
         count += nw_cli_embed(rows + count, decide_rows, DECIDE_COUNT, 0, true);
     if ((takes & NW_ARGS_TOPO) != 0)
         count += nw_cli_embed(rows + count, topo_rows, TOPO_COUNT, 0, true);
+    if ((takes & NW_ARGS_REPORT) != 0)
+        count += nw_cli_embed(rows + count, report_rows, REPORT_COUNT, 0, true);
+    if ((takes & NW_ARGS_REPLAY) != 0)
+        count += nw_cli_embed(rows + count, replay_rows, REPLAY_COUNT, 0, true);
     if ((takes & NW_ARGS_SEARCH) != 0)
         count += nw_cli_embed(rows + count, search_rows, SEARCH_COUNT, 0, true);
     count += nw_cli_embed(rows + count, nw_model_options, nw_model_option_count, offset, true);
@@ -163,7 +244,7 @@ nw_rc nw_model_args_parse(int argc, char **argv, const char *doc, unsigned takes
                          .max_arguments = -1};
 
     *args_out = (struct nw_model_args){0};
-    rc = parse(&cli, argc, argv, args_out, &results);
+    rc = parse(&cli, argc, argv, takes, args_out, &results);
     free(rows);
     if (rc != NW_OK) {
         nw_results_free(&results);

@@ -145,6 +145,9 @@ extern const struct nw_comm_backend nw_comm_backends[]; /* ends with name NULL *
 /* Process-wide start and end of MPI; nw_mpi_start may be called once. Thread level FUNNELED. Works
  * without mpirun too: one rank. */
 nw_rc nw_mpi_start(int *argc, char ***argv);
+/* The same at thread level MULTIPLE: threads may call at once, each on a communicator of its own.
+ * NW_ENOTSUP: this MPI cannot; it has been started all the same. */
+nw_rc nw_mpi_start_threads(void);
 void nw_mpi_stop(void);           /* nothing when MPI is not running */
 void nw_mpi_abort(int exit_code); /* ends every rank; does not return */
 /* What the surroundings forbid MPI on this host; NULL: nothing found. */

@@ -156,14 +156,29 @@ static void quieten(void)
         setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
 }
 
-nw_rc nw_mpi_start(int *argc, char ***argv)
+static nw_rc start(int *argc, char ***argv, int wanted)
 {
     int provided = 0;
     quieten();
-    int code = MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);
+    int code = MPI_Init_thread(argc, argv, wanted, &provided);
     if (code != MPI_SUCCESS)
         return nw_fail_lib(NW_ELIB, "mpi", code, "MPI could not be started");
+    if (wanted == MPI_THREAD_MULTIPLE && provided < wanted)
+        return nw_fail(NW_ENOTSUP,
+                       "this MPI lets no several threads call it at once (thread level %d of %d): "
+                       "messages cannot be hidden behind computation; use one that does",
+                       provided, wanted);
     return NW_OK;
+}
+
+nw_rc nw_mpi_start(int *argc, char ***argv)
+{
+    return start(argc, argv, MPI_THREAD_FUNNELED);
+}
+
+nw_rc nw_mpi_start_threads(void)
+{
+    return start(NULL, NULL, MPI_THREAD_MULTIPLE);
 }
 
 void nw_mpi_stop(void)

@@ -58,18 +58,19 @@ static double duration(const struct nw_event *event, const struct nw_timing *tim
                                    : event->ns;
 }
 
-/* The computation waited `gap` for `cause`: a message of its own stage stands out; one from another
- * stage does for as long as it travels, the rest is the pipeline's bubble. */
+/* The computation waited `gap` for `cause`: a message of its own stage stands out; one that comes
+ * through the pipeline does for as long as it travels, the rest is the pipeline's bubble, as is all
+ * else that another stage is late with. */
 static void charge(struct nw_stage_sums *sums, const struct nw_event *cause, double gap,
                    double count, int stage)
 {
-    if (cause == NULL || !is_message(cause)) {
+    const bool arrives = cause != NULL && cause->stream == NW_STREAM_PIPELINE;
+
+    if (cause == NULL || !is_message(cause) || (cause->stage != stage && !arrives)) {
         sums->bubble_ns += gap * count;
         return;
     }
-    const double travel = cause->end_ns - cause->start_ns;
-    const double shown =
-        cause->stream == NW_STREAM_PIPELINE || cause->stage != stage ? fmin(gap, travel) : gap;
+    const double shown = arrives ? fmin(gap, cause->end_ns - cause->start_ns) : gap;
 
     sums->stream_exposed_ns[cause->stream] += shown * count;
     if (cause->kind == NW_EVENT_COLLECTIVE)
@@ -77,33 +78,55 @@ static void charge(struct nw_stage_sums *sums, const struct nw_event *cause, dou
     sums->bubble_ns += (gap - shown) * count;
 }
 
-static void time_event(struct nw_graph *graph, struct nw_event *event,
-                       const struct nw_timing *timing, struct clock *clock,
-                       struct nw_stage_sums *sums)
+static bool is_serial(const struct nw_event *event, const struct nw_timing *timing)
 {
-    const bool message = is_message(event);
-    const bool serial = message && event->stream != NW_STREAM_PIPELINE &&
-                        timing->overlap[event->stream] == NW_OVERLAP_SERIAL;
-    const nw_stream stream = serial ? NW_STREAM_COMPUTE : event->stream;
-    const double all = duration(event, timing), before = clock->free_ns[stream];
-    const double ns = serial ? fmax(all - event->idle_ns * timing->compute_scale, 0) : all;
+    return is_message(event) && event->stream != NW_STREAM_PIPELINE &&
+           timing->overlap[event->stream] == NW_OVERLAP_SERIAL;
+}
+
+nw_stream nw_event_stream(const struct nw_event *event, const struct nw_timing *timing)
+{
+    return is_serial(event, timing) ? NW_STREAM_COMPUTE : event->stream;
+}
+
+double nw_event_ns(const struct nw_event *event, const struct nw_timing *timing)
+{
+    const double all = duration(event, timing);
+
+    return is_serial(event, timing) ? fmax(all - event->idle_ns * timing->compute_scale, 0) : all;
+}
+
+/* What it waited for last, not before `start_ns`; NULL: nothing. */
+static const struct nw_event *last_wait(const struct nw_graph *graph, const struct nw_event *event,
+                                        double start_ns)
+{
     const struct nw_event *cause = NULL;
-    double start = before;
 
     for (int i = 0; i < NW_EVENT_WAITS; i++) {
         const struct nw_event *wait =
             event->after[i] > 0 ? &graph->events[event->after[i] - 1] : NULL;
 
-        if (wait != NULL && wait->end_ns > start) {
-            start = wait->end_ns;
+        if (wait != NULL && wait->end_ns > start_ns) {
+            start_ns = wait->end_ns;
             cause = wait;
         }
     }
-    event->start_ns = start;
-    event->end_ns = start + ns;
+    return cause;
+}
+
+/* The event has its times; a message on a stream of its own took `all`. */
+static void account(const struct nw_graph *graph, const struct nw_event *event,
+                    const struct nw_timing *timing, double all, struct clock *clock,
+                    struct nw_stage_sums *sums)
+{
+    const bool message = is_message(event), serial = is_serial(event, timing);
+    const nw_stream stream = serial ? NW_STREAM_COMPUTE : event->stream;
+    const double before = clock->free_ns[stream], start = event->start_ns;
+    const double ns = event->end_ns - start;
+
     clock->free_ns[stream] = event->end_ns;
     if (stream == NW_STREAM_COMPUTE && start > before)
-        charge(sums, cause, start - before, event->count, event->stage);
+        charge(sums, last_wait(graph, event, before), start - before, event->count, event->stage);
     if (message) {
         const bool grouped = event->kind == NW_EVENT_COLLECTIVE;
 
@@ -123,8 +146,21 @@ static void time_event(struct nw_graph *graph, struct nw_event *event,
         sums->end_ns += (event->end_ns - before) * event->count;
 }
 
+static void time_event(struct nw_graph *graph, struct nw_event *event,
+                       const struct nw_timing *timing, struct clock *clock,
+                       struct nw_stage_sums *sums)
+{
+    const double before = clock->free_ns[nw_event_stream(event, timing)];
+    const struct nw_event *cause = last_wait(graph, event, before);
+
+    event->start_ns = cause != NULL ? cause->end_ns : before;
+    event->end_ns = event->start_ns + nw_event_ns(event, timing);
+    account(graph, event, timing, duration(event, timing), clock, sums);
+}
+
 /* What still runs when the computation is through stands out, stream by stream. */
-static void finish(struct nw_graph *graph, const struct clock *clock, struct nw_stage_sums *sums)
+static void finish(const struct nw_graph *graph, const struct clock *clock,
+                   struct nw_stage_sums *sums)
 {
     double done = clock->free_ns[NW_STREAM_COMPUTE];
 
@@ -173,4 +209,21 @@ nw_rc nw_graph_time(struct nw_graph *graph, const struct nw_timing *timing,
         finish(graph, &clocks[s], &sums_out[s]);
     free(clocks);
     return NW_OK;
+}
+
+void nw_graph_account(const struct nw_graph *graph, int stage, const struct nw_timing *timing,
+                      struct nw_stage_sums *sums_out)
+{
+    struct clock clock = {.free_ns = {0}};
+
+    *sums_out = (struct nw_stage_sums){0};
+    for (int32_t i = 0; i < graph->count; i++) {
+        const struct nw_event *event = &graph->events[i];
+
+        if (event->stage != stage)
+            continue;
+        account(graph, event, timing, event->end_ns - event->start_ns, &clock, sums_out);
+        clock.last[event->stream] = i + 1;
+    }
+    finish(graph, &clock, sums_out);
 }

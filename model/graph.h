@@ -58,6 +58,8 @@ struct nw_event {
     const char *collective;
     double bytes; /* of one call, as nccl-tests counts */
     nw_group_kind group;
+    int to_stage;   /* PIPELINE: who receives it */
+    bool backward;  /* PIPELINE: to the stage before */
     double idle_ns; /* of `ns`: fits where the GPU waits for the CPU's launches anyway */
     double start_ns, end_ns;
 };
@@ -91,5 +93,11 @@ struct nw_stage_sums {
 
 nw_rc nw_graph_time(struct nw_graph *graph, const struct nw_timing *timing,
                     struct nw_stage_sums *sums_out);
+/* The stream that an event is on, and how long it takes there. */
+nw_stream nw_event_stream(const struct nw_event *event, const struct nw_timing *timing);
+double nw_event_ns(const struct nw_event *event, const struct nw_timing *timing);
+/* The sums of one stage from the times that its events have. */
+void nw_graph_account(const struct nw_graph *graph, int stage, const struct nw_timing *timing,
+                      struct nw_stage_sums *sums_out);
 
 #endif

@@ -164,6 +164,14 @@ nw_rc nw_predict_time(const struct nw_job *job, const struct nw_platform *platfo
                       const struct nw_layout *layout, const struct nw_scenario *scenario,
                       struct nw_graph *events, struct nw_step *step_out);
 
+/* Every event of one step, no event standing for several micro-batches, timed as `timing_out` says;
+ * `scale`: × time of computation and copies, × bytes of messages. As nw_predict_time, with `how`
+ * and traffic. The caller frees `events_out`. */
+struct nw_timing;
+nw_rc nw_predict_events(const struct nw_job *job, const struct nw_platform *platform,
+                        const struct nw_layout *layout, double scale, struct nw_graph *events_out,
+                        struct nw_timing *timing_out, struct nw_step *step_out);
+
 /* The independent sources of error of a prediction. */
 enum nw_error_source { NW_ERROR_COMPUTE, NW_ERROR_CURVE, NW_ERROR_OVERLAP, NW_ERROR_COUNT };
 /* `middle` at the low and the high end of one of them. */

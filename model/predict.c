@@ -308,6 +308,34 @@ nw_rc nw_predict_time(const struct nw_job *job, const struct nw_platform *platfo
     return NW_OK;
 }
 
+nw_rc nw_predict_events(const struct nw_job *job, const struct nw_platform *platform,
+                        const struct nw_layout *layout, double scale, struct nw_graph *events_out,
+                        struct nw_timing *timing_out, struct nw_step *step_out)
+{
+    struct nw_build build;
+    struct nw_step step;
+
+    NW_TRY(start_step(job, layout, &step));
+    NW_TRY(nw_build_init(job, platform, &step.layout, step.micro_batch, step.micro_batch_count,
+                         &nw_scenario_likely, &build));
+    build.unrolled = true;
+    build.scale = scale;
+    nw_rc rc = nw_build_step(&build);
+
+    *timing_out = timing_of(&build, &nw_scenario_likely, NULL);
+    if (rc == NW_OK)
+        rc = time_step(&build, timing_out, &step);
+    if (rc == NW_OK) {
+        step.how = build.how;
+        step.traffic = build.traffic;
+        *events_out = build.graph;
+        build.graph = (struct nw_graph){0};
+        *step_out = step;
+    }
+    nw_build_free(&build);
+    return rc;
+}
+
 /* ---- interval ------------------------------------------------------------------------------ */
 
 void nw_scenario_ends(const struct nw_platform *platform, const struct nw_scenario *middle,

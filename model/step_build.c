@@ -23,6 +23,7 @@ nw_rc nw_build_init(const struct nw_job *job, const struct nw_platform *platform
         .profile = nw_layout_profile(layout),
         .micro_batch = (double)micro_batch,
         .micro_batch_count = (double)micro_batch_count,
+        .scale = 1,
         .tokens = (double)micro_batch * (double)job->sequence / nw_layout_cp(layout),
         .stage_count = nw_layout_pp(layout),
         .virtual_stages = nw_layout_pp(layout) > 1 ? nw_layout_virtual_stages(layout) : 1,
@@ -57,12 +58,22 @@ static void put_tied_gradients(struct nw_build *build, int stage)
         .group = NW_GROUP_PP,
         .stream = NW_STREAM_GRADIENTS,
     };
-    struct nw_stage *at = &build->stages[stage];
 
-    if (shared > 0 && build->stage_count > 1 && build->job->lora.rank == 0 &&
-        (stage == 0 || stage == build->stage_count - 1))
-        nw_stage_waits(at, nw_put_message(build, stage, &message, 1,
-                                          at->reduced > 0 ? at->reduced : at->computed));
+    if (!(shared > 0) || build->stage_count < 2 || build->job->lora.rank > 0 ||
+        (stage != 0 && stage != build->stage_count - 1))
+        return;
+    const int32_t sum = nw_put_message(build, stage, &message, 1, build->tied[stage == 0 ? 0 : 1]);
+
+    if (sum > 0) /* both must be there */
+        build->graph.events[sum - 1].after[1] = build->tied[stage == 0 ? 1 : 0];
+    nw_stage_waits(&build->stages[stage], sum);
+}
+
+static int32_t last_of_gradients(const struct nw_stage *stage)
+{
+    return stage->reduced_replica > 0 ? stage->reduced_replica
+           : stage->reduced > 0       ? stage->reduced
+                                      : stage->computed;
 }
 
 /* On the GPU; or gradients to the host, the update there, weights back (Ren et al. 2021,
@@ -93,6 +104,8 @@ static void put_update(struct nw_build *build, int stage, int32_t last_pass)
 nw_rc nw_build_step(struct nw_build *build)
 {
     nw_put_micro_batches(build);
+    build->tied[0] = last_of_gradients(&build->stages[0]);
+    build->tied[1] = last_of_gradients(&build->stages[build->graph.stage_count - 1]);
     for (int stage = 0; stage < build->graph.stage_count && build->rc == NW_OK; stage++)
         put_update(build, stage, build->stages[stage].before_last);
     return build->rc;

@@ -76,6 +76,8 @@ struct nw_build {
     const struct nw_strategy *strategy;
     const struct nw_profile *profile;
     double micro_batch, micro_batch_count, tokens; /* of one micro-batch on one rank */
+    bool unrolled; /* every micro-batch as events of its own: no event stands for several */
+    double scale;  /* × time of computation and copies, × bytes of messages; 1 */
     int stage_count, virtual_stages;
     struct nw_unit units[NW_UNIT_KINDS];
     double idle_share; /* of the whole computation, as nw_unit.idle_share */
@@ -87,7 +89,8 @@ struct nw_build {
     int memo_count;
     struct nw_traffic traffic; /* of the first stage */
     unsigned how;
-    nw_rc rc; /* first error; later calls do nothing */
+    int32_t tied[2]; /* last events before the tied gradients meet: first stage, last stage */
+    nw_rc rc;        /* first error; later calls do nothing */
 };
 
 nw_rc nw_build_init(const struct nw_job *job, const struct nw_platform *platform,

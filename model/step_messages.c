@@ -26,7 +26,7 @@ int32_t nw_put_compute(struct nw_build *build, int stage, nw_event_kind kind, in
                              .stage = stage,
                              .first_unit = unit,
                              .unit_count = unit_count,
-                             .ns = ns,
+                             .ns = ns * build->scale,
                              .times = 1,
                              .count = count};
 
@@ -79,11 +79,14 @@ static void count_traffic(struct nw_build *build, const struct nw_message *messa
     }
 }
 
-int32_t nw_put_message(struct nw_build *build, int stage, const struct nw_message *message,
+int32_t nw_put_message(struct nw_build *build, int stage, const struct nw_message *whole,
                        double count, int32_t after)
 {
+    struct nw_message scaled = *whole;
+    const struct nw_message *message = &scaled;
     struct nw_group group = nw_layout_group(&build->layout, message->group);
 
+    scaled.bytes *= build->scale;
     if (message->host_count > 0) {
         group.host_count = message->host_count;
         group.sharing = message->sharing;
@@ -123,6 +126,7 @@ int32_t nw_put_copy(struct nw_build *build, int stage, double ns, double count, 
 {
     const struct nw_figure *link = host_link(build->platform);
 
+    ns *= build->scale;
     if (build->rc != NW_OK || !(ns > 0))
         return 0;
     return nw_graph_add(

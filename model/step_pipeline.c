@@ -23,6 +23,15 @@ static void put_alone(struct nw_build *build)
                        build->profile->weights != NW_OVERLAP_SERIAL;
     const bool last = nw_reduces(build, NW_ROLE_LAST) && !nw_reduces(build, 0);
 
+    if (build->unrolled) {
+        for (double i = 0; i < m && build->rc == NW_OK && !build->graph.failed; i++) {
+            const unsigned role = (i == 0 ? NW_ROLE_FIRST : 0) | (i == m - 1 ? NW_ROLE_LAST : 0);
+
+            nw_put_forward(build, 0, &chunk, role, 1);
+            nw_put_backward(build, 0, &chunk, role, 1);
+        }
+        return;
+    }
     if (m < 2 || (!first && !last)) {
         nw_put_forward(build, 0, &chunk, both, m);
         nw_put_backward(build, 0, &chunk, both, m);
@@ -150,6 +159,10 @@ static void send_on(const struct pipeline *pipe, int stage, const struct pass *p
     const int32_t after = at->wait_count > 0 ? at->waits[at->wait_count - 1] : at->computed;
     const int32_t sent = nw_put_message(build, stage, &message, pass->count, after);
 
+    if (sent > 0) {
+        build->graph.events[sent - 1].to_stage = next % pipe->p;
+        build->graph.events[sent - 1].backward = pass->backward;
+    }
     *arrival(pipe, pass->backward, pass->micro_batch, next) = sent > 0 ? sent : after;
 }
 
@@ -267,7 +280,8 @@ static int put_count(const struct nw_build *build)
 {
     const int enough = (build->virtual_stages > 1 ? 3 : 2) * build->stage_count;
 
-    return build->micro_batch_count < enough ? (int)build->micro_batch_count : enough;
+    return build->unrolled || build->micro_batch_count < enough ? (int)build->micro_batch_count
+                                                                : enough;
 }
 
 void nw_put_micro_batches(struct nw_build *build)
@@ -281,7 +295,13 @@ void nw_put_micro_batches(struct nw_build *build)
     }
     if (2.0 * pipe.m * pipe.p * pipe.v > PASSES_MAX ||
         2.0 * pipe.m * ((double)build->job->net.layers + 2) > UNITS_MAX) {
-        put_closed_form(build);
+        if (build->unrolled)
+            build->rc = nw_fail(NW_EUSAGE,
+                                "%d micro-batches on %d stages are too many to be put one by one; "
+                                "accepted: fewer --layers, --grad-accum or --virtual-stages",
+                                pipe.m, pipe.p * pipe.v);
+        else
+            put_closed_form(build);
         return;
     }
     pipe.left_out = (build->micro_batch_count - pipe.m) / (pipe.v > 1 ? pipe.p : 1);
