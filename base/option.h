@@ -54,7 +54,9 @@ struct nw_option {
         max; /* for numbers, in the field's unit; both 0: not bounded below type's own range */
     const char *fallback;       /* as text; NULL: field left zero / NULL / false */
     const char *const *choices; /* NULL-terminated, for CHOICE */
-    const char *unit;           /* "bytes", "s"; for docs and JSON */
+    const char *known; /* TEXT, LIST: the kind of `nodeworth list` that names what is taken, for
+                          completion: "gpus"; "cases,…": several; "constants=": NAME=VALUE; NULL */
+    const char *unit;  /* "bytes", "s"; for docs and JSON */
     const char *help;
 };
 

@@ -51,6 +51,7 @@ const struct nw_option nw_plan_rows[] = {
      .argument = "LIST",
      .type = NW_OPTION_TEXT,
      FIELD(cases_text),
+     .known = "cases,…",
      .fallback = "coll",
      .help =
          "coll: a collective over all ranks; pairs: every two ranks; scaling: one host, two, "
@@ -63,6 +64,7 @@ const struct nw_option nw_plan_rows[] = {
      .argument = "LIST",
      .type = NW_OPTION_TEXT,
      FIELD(collectives_text),
+     .known = "collectives,…",
      .fallback = "all_reduce",
      .help = "comma-separated, or all (all_reduce)"},
     {.name = "datatype",
@@ -70,6 +72,7 @@ const struct nw_option nw_plan_rows[] = {
      .argument = "LIST",
      .type = NW_OPTION_TEXT,
      FIELD(dtype_text),
+     .known = "dtypes,…",
      .fallback = "float",
      .help = "element types, or all (float)"},
     {.name = "op",
@@ -77,6 +80,7 @@ const struct nw_option nw_plan_rows[] = {
      .argument = "LIST",
      .type = NW_OPTION_TEXT,
      FIELD(op_text),
+     .known = "ops,…",
      .fallback = "sum",
      .help = "reductions: sum, prod, min, max, avg, or all (sum)"},
     {.name = "root",
@@ -321,6 +325,7 @@ const struct nw_option nw_plan_rows[] = {
      .argument = "LIST",
      .type = NW_OPTION_TEXT,
      FIELD(lanes_text),
+     .known = "lanes,…",
      .help =
          "with NCCL, the ways to make the bytes go, one after the other: auto, nvlink, pcie, shm, "
          "ring, tree, nvls, rdma, tcp, nogdr, or all that the machine has (auto)"},

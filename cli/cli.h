@@ -30,6 +30,8 @@ int nw_cmd_search(int argc, char **argv);
 int nw_cmd_infer(int argc, char **argv);
 int nw_cmd_list(int argc, char **argv);
 int nw_cmd_replay(int argc, char **argv);
+int nw_cmd_report(int argc, char **argv);
+int nw_cmd_env(int argc, char **argv);
 
 struct nw_cli {
     const char *arguments; /* "FILE…" for --help; NULL: none taken */
@@ -64,6 +66,7 @@ int nw_cli_fail(nw_rc rc);
  */
 nw_rc nw_cli_finish_stdout(void);
 
-extern const char nw_version[]; /* build/version.c: "0.1.0-12-gabcdef-dirty" */
+/* build/version.c: "0.1.0-12-gabcdef-dirty"; the day of its commit, "2026-11-30", "" unknown */
+extern const char nw_version[], nw_version_date[];
 
 #endif

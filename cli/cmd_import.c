@@ -23,6 +23,7 @@ static const struct nw_option rows[] = {
      .argument = "NAME",
      .type = NW_OPTION_TEXT,
      .offset = offsetof(struct options, collective),
+     .known = "collectives",
      .help = "the collective of logs that do not name it"},
     {.name = "strict",
      .type = NW_OPTION_FLAG,

@@ -36,6 +36,7 @@ static const struct nw_option rows[] = {
      .argument = "MODEL",
      .type = NW_OPTION_TEXT,
      .offset = AT(model),
+     .known = "models",
      .help = "preset (nodeworth list models) or a Hugging Face config.json"},
     {.name = "format",
      .argument = "FORMAT",

@@ -334,6 +334,18 @@ static nw_rc print(const struct list *wanted, bool json)
     return rc == NW_OK ? nw_cli_finish_stdout() : rc;
 }
 
+/* Of one list; `wanted` NULL: of the lists. */
+static nw_rc print_names(const struct list *wanted)
+{
+    struct row row;
+
+    for (size_t i = 0; wanted == NULL && i < LIST_COUNT; i++)
+        printf("%s\n", lists[i].name);
+    for (size_t i = 0; wanted != NULL && wanted->row(i, &row); i++)
+        printf("%s\n", row.name);
+    return nw_cli_finish_stdout();
+}
+
 static nw_rc find(const char *name, const struct list **list_out)
 {
     const char *names[LIST_COUNT + 1] = {NULL};
@@ -354,7 +366,7 @@ static nw_rc find(const char *name, const struct list **list_out)
 }
 
 struct options {
-    bool json;
+    bool json, names;
 };
 
 static const struct nw_option rows[] = {
@@ -362,6 +374,10 @@ static const struct nw_option rows[] = {
      .type = NW_OPTION_FLAG,
      .offset = offsetof(struct options, json),
      .help = "print JSON instead of tables"},
+    {.name = "names",
+     .type = NW_OPTION_FLAG,
+     .offset = offsetof(struct options, names),
+     .help = "only the names, one a line; without KIND the names of the kinds"},
 };
 
 int nw_cmd_list(int argc, char **argv)
@@ -386,6 +402,6 @@ int nw_cmd_list(int argc, char **argv)
     if (rc == NW_OK && cli.positional_count == 1)
         rc = find(cli.positional[0], &wanted);
     if (rc == NW_OK)
-        rc = print(wanted, options.json);
+        rc = options.names ? print_names(wanted) : print(wanted, options.json);
     return rc == NW_OK ? 0 : nw_cli_fail(rc);
 }

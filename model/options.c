@@ -23,7 +23,7 @@ const char *const nw_link_names[] = {"auto", "nvlink", "pcie", NULL};
 
 const struct nw_option nw_model_options[] = {
     {.help = "Job:"},
-    ROW("model", NW_OPTION_TEXT, "NAME|FILE", model,
+    ROW("model", NW_OPTION_TEXT, "NAME|FILE", model, .known = "models",
         .help = "preset (nodeworth list models) or a Hugging Face config.json"),
     ROW("seq", NW_OPTION_U64, "TOKENS", sequence, .min = 1, .max = 16777216, .unit = "tokens",
         .help = "sequence length (the model's own, at most 4096)"),
@@ -97,7 +97,7 @@ const struct nw_option nw_model_options[] = {
     ROW("activations-per-sample", NW_OPTION_COUNT, "COUNT", activations_per_sample, .min = 1,
         .max = 1e15, .help = "elements it keeps for the backward pass of one sample"),
     {.help = "Spread:"},
-    ROW("strategy", NW_OPTION_TEXT, "LIST", strategy,
+    ROW("strategy", NW_OPTION_TEXT, "LIST", strategy, .known = "strategies,…",
         .help = "ddp, zero1, zero2, zero3, fsdp, … (those of the framework)"),
     ROW("framework", NW_OPTION_CHOICE, "NAME", framework, .choices = nw_profile_names,
         .help = "whose defaults: pytorch (default), deepspeed (of zero1-3), megatron, …"),
@@ -123,7 +123,7 @@ const struct nw_option nw_model_options[] = {
         .help = "communication behind computation: typical (the framework's), full (costs "
                 "nothing), none"),
     {.help = "Machine:"},
-    ROW("gpu", NW_OPTION_TEXT, "NAME", gpu,
+    ROW("gpu", NW_OPTION_TEXT, "NAME", gpu, .known = "gpus",
         .help = "GPU of the catalogue (h100-sxm, a100-80, …), at its datasheet's rates"),
     ROW("tflops", NW_OPTION_REAL, "X", tflops, .min = 1e-9, .max = 1e6, .unit = "10^12/s",
         .help = "what one GPU reaches in a training step, measured"),
@@ -150,7 +150,7 @@ const struct nw_option nw_model_options[] = {
         .help = "NVMe of each GPU, for offload"),
     ROW("host-memory", NW_OPTION_BYTES, "SIZE", host_memory_bytes, .min = 1 << 30, .max = 1e16,
         .unit = "bytes", .help = "memory of one host, e.g. 2T"),
-    ROW("assume", NW_OPTION_LIST, "KEY=VALUE", assume,
+    ROW("assume", NW_OPTION_LIST, "KEY=VALUE", assume, .known = "constants=",
         .help = "another value of an assumed constant; may be given several times"),
     {.help = "Anchor (a step that you measured with this job):"},
     ROW("measured-step", NW_OPTION_DURATION, "TIME", measured_step_ns, .min = 1e3, .max = 1e17,
