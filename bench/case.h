@@ -26,10 +26,10 @@ struct nw_bench {
     struct nw_findings notes;        /* made before the context is handed out */
     nw_rc rc;                        /* rank 0: a callback failed; `text` says how */
     char text[1024];
-    bool failed;         /* something was given up, which did not end the run: nic */
-    bool told_no_rdma;   /* once a run */
-    bool wrong;          /* some data was wrong (complete on rank 0 only) */
-    size_t record_count; /* handed out, kept ones included (rank 0) */
+    bool failed;                   /* something was given up, which did not end the run: nic */
+    bool told_no_rdma, told_rails; /* once a run */
+    bool wrong;                    /* some data was wrong (complete on rank 0 only) */
+    size_t record_count;           /* handed out, kept ones included (rank 0) */
     uint64_t done, total;
     double done_weight, total_weight;
     uint64_t began_ns;

@@ -11,17 +11,7 @@
 #include "bench/nic_settle.h"
 #include "bench/nics_judge.h"
 
-#define SMALL_BYTES 8
-
-struct kind { /* a measurement of a pair */
-    const char *name;
-    nw_verbs_op op;
-    unsigned ways;
-    bool ping, small;
-    bool off_rail; /* also between NICs of different places */
-    bool host_only;
-};
-static const struct kind kinds[] = {
+static const struct nw_nic_kind kinds[] = {
     {.name = "write_latency",
      NW_VERBS_WRITE,
      NW_NIC_FORTH,
@@ -71,13 +61,13 @@ static const char *pair_text(const struct nic_case *nic, int from, int to, char 
     return text;
 }
 
-static uint64_t bytes_of(const struct nic_case *nic, const struct kind *kind)
+static uint64_t bytes_of(const struct nic_case *nic, const struct nw_nic_kind *kind)
 {
-    return kind->small ? SMALL_BYTES : nic->ask.bytes;
+    return kind->small ? NW_NIC_SMALL_BYTES : nic->ask.bytes;
 }
 
 static void identify(const struct nic_case *nic, const struct nw_nic_pair *pair,
-                     const struct kind *kind, struct nw_record *record)
+                     const struct nw_nic_kind *kind, struct nw_record *record)
 {
     const struct nw_comm *comm = nic->bench->comm;
     const bool back = kind->ways == NW_NIC_BACK;
@@ -111,7 +101,7 @@ static double ceiling_of(const struct nic_case *nic, const struct nw_nic_pair *p
 }
 
 static void add_settled(const struct nic_case *nic, const struct nw_nic_links *links, size_t index,
-                        const struct nw_nic_pair *pair, const struct kind *kind,
+                        const struct nw_nic_pair *pair, const struct nw_nic_kind *kind,
                         struct nw_record *record)
 {
     const struct nw_nic_settled *settled = nw_nic_settled(links, index);
@@ -140,10 +130,10 @@ static nw_rc add_failure(const struct nic_case *nic, const struct nw_nic_links *
     nic->bench->failed = true;
     return nw_findings_add(&record->warnings, NW_FINDING_FAIL, "nic-failed",
                            pair_text(nic, pair->a, pair->b, where), NULL, "%s",
-                           nw_nic_failure(links, index)->text);
+                           nw_nic_why(links, index));
 }
 
-static void keep_stream(struct nic_case *nic, const struct kind *kind,
+static void keep_stream(struct nic_case *nic, const struct nw_nic_kind *kind,
                         const struct nw_nic_pair *pair, const struct nw_record *record)
 {
     const bool back = kind->ways == NW_NIC_BACK;
@@ -163,19 +153,19 @@ static void keep_stream(struct nic_case *nic, const struct kind *kind,
  */
 
 static bool takes_part(const struct nic_case *nic, const struct nw_nic_pair *pair,
-                       const struct kind *kind)
+                       const struct nw_nic_kind *kind)
 {
-    return (pair->rail || kind->off_rail) && !(nic->ask.gpu && kind->host_only);
+    return (pair->rail != NW_RAIL_NONE || kind->off_rail) && !(nic->ask.gpu && kind->host_only);
 }
 
 /* A failed pair is told once, with its first measurement. */
 static nw_rc hand_out(struct nic_case *nic, const struct nw_nic_links *links,
-                      const struct nw_nic_pair *pairs, const struct kind *kind, size_t count)
+                      const struct nw_nic_pair *pairs, const struct nw_nic_kind *kind, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct nw_record *record = &nic->records[i];
         const size_t pair = nic->pair_of[i];
-        const bool failed = nw_nic_failure(links, pair)->rc != NW_OK;
+        const bool failed = nw_nic_rc(links, pair) != NW_OK;
 
         add_settled(nic, links, pair, &pairs[pair], kind, record);
         if (failed && nic->is_told[pair])
@@ -206,7 +196,7 @@ static nw_rc open_links(struct running *running)
     return nw_nic_links_open(nic->bench, &nic->nics, running->round, &nic->ask, &running->links);
 }
 
-static nw_rc measure(struct running *running, const struct kind *kind, size_t count,
+static nw_rc measure(struct running *running, const struct nw_nic_kind *kind, size_t count,
                      const char *title)
 {
     struct nic_case *nic = running->nic;
@@ -224,11 +214,12 @@ static nw_rc measure(struct running *running, const struct kind *kind, size_t co
     NW_TRY(open_links(running));
     rc = nw_nic_measure(running->links, &task, nic->records);
     if (rc == NW_OK)
-        rc = hand_out(nic, running->links, running->round->pairs, kind, count);
+        rc = nw_agree(nic->bench->comm,
+                      hand_out(nic, running->links, running->round->pairs, kind, count));
     return rc;
 }
 
-static nw_rc unit(struct running *running, size_t number, const struct kind *kind)
+static nw_rc unit(struct running *running, size_t number, const struct nw_nic_kind *kind)
 {
     struct nic_case *nic = running->nic;
     char title[128];
@@ -265,11 +256,13 @@ static nw_rc unit(struct running *running, size_t number, const struct kind *kin
 static nw_rc run_round(struct nic_case *nic, size_t number)
 {
     struct running running = {.nic = nic, .round = &nic->rounds.items[number]};
-    nw_rc rc = NW_OK;
+    nw_rc rc;
 
     running.group_of_pair = calloc(running.round->count, sizeof *running.group_of_pair);
-    if (running.group_of_pair == NULL)
-        return nw_fail(NW_ENOMEM, "no memory for %zu pairs of NICs", running.round->count);
+    rc = nw_agree(nic->bench->comm, running.group_of_pair != NULL
+                                        ? NW_OK
+                                        : nw_fail(NW_ENOMEM, "no memory for %zu pairs of NICs",
+                                                  running.round->count));
     for (size_t i = 0; i < KINDS && rc == NW_OK; i++)
         rc = unit(&running, number, &kinds[i]);
     nw_nic_links_close(running.links);
@@ -344,8 +337,8 @@ static nw_rc run_memory(struct nic_case *nic, bool gpu)
 {
     nic->ask = (struct nw_nic_ask){.gpu = gpu};
     if (!nic->bench->dry)
-        NW_TRY(
-            nw_nic_settle(nic->bench, &nic->nics, nic->rounds.items, nic->rounds.count, &nic->ask));
+        NW_TRY(nw_nic_settle(nic->bench, "nic", &nic->nics, nic->rounds.items, nic->rounds.count,
+                             &nic->ask));
     for (size_t i = 0; i < nic->rounds.count; i++)
         NW_TRY(run_round(nic, i));
     return NW_OK;
@@ -388,10 +381,13 @@ static nw_rc run(struct nic_case *nic)
                          "there are no two hosts whose NICs could meet");
         return NW_OK;
     }
+    if (!nic->bench->dry)
+        nw_nic_tell_rails(nic->bench, &nic->nics, nic->rounds.items[0].pairs,
+                          nic->rounds.items[0].count);
     NW_TRY(run_memory(nic, false));
     if (nic->bench->comm->dev != NULL)
         NW_TRY(run_memory(nic, true));
-    return judge(nic);
+    return nw_agree(nic->bench->comm, judge(nic));
 }
 
 nw_rc nw_case_nic(struct nw_bench *bench)

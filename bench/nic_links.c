@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "bench/agree.h"
 #include "bench/nic_links_parts.h"
 
@@ -19,113 +18,6 @@ double nw_nic_wait_ns(const struct nw_bench *bench)
     return margin_ns / 2 < WAIT_NS ? margin_ns / 2 : WAIT_NS;
 }
 
-/* ---- who has which end -------------------------------------------------------------------------
- */
-
-static int owner(const struct nw_nic_links *links, size_t pair, int side)
-{
-    const struct nw_nic_pair *nics = &links->round->pairs[pair];
-
-    return links->nics->items[side == 0 ? nics->a : nics->b].owner;
-}
-
-static nw_rc deal(struct nw_nic_links *links)
-{
-    const struct nw_comm *comm = links->bench->comm;
-    const size_t pairs = links->round->count;
-    int *owned = calloc((size_t)comm->rank_count, sizeof *owned);
-
-    links->slot_of = calloc(pairs * 2, sizeof *links->slot_of);
-    links->owner_of = calloc(pairs * 2, sizeof *links->owner_of);
-    links->is_out = calloc(pairs, sizeof *links->is_out);
-    links->failures = calloc(pairs, sizeof *links->failures);
-    links->settled = calloc(pairs, sizeof *links->settled);
-    links->own_rates = calloc(pairs, sizeof *links->own_rates);
-    links->ends = calloc(pairs * 2, sizeof *links->ends);
-    if (owned == NULL || links->slot_of == NULL || links->owner_of == NULL ||
-        links->is_out == NULL || links->failures == NULL || links->settled == NULL ||
-        links->own_rates == NULL || links->ends == NULL) {
-        free(owned);
-        return nw_fail(NW_ENOMEM, "no memory for %zu pairs of NICs", pairs);
-    }
-    for (size_t i = 0; i < pairs * 2; i++) {
-        const int rank = owner(links, i / 2, (int)(i % 2));
-
-        links->owner_of[i] = rank;
-        links->slot_of[i] = owned[rank]++;
-        if ((size_t)owned[rank] > links->slots)
-            links->slots = (size_t)owned[rank];
-        if (rank == comm->rank)
-            links->ends[links->end_count++] =
-                (struct nw_nic_end){.pair = i / 2, .side = (int)(i % 2)};
-    }
-    free(owned);
-    return NW_OK;
-}
-
-nw_rc nw_nic_exchange(struct nw_nic_links *links, const void *mine, size_t size, char **all_out)
-{
-    struct nw_comm *comm = links->bench->comm;
-    char *all = calloc((size_t)comm->rank_count * links->slots, size);
-    nw_rc rc;
-
-    /* A rank without memory for it is out of step with all others. */
-    if (all == NULL)
-        return nw_fail(NW_ENOMEM, "no memory for what %d ranks tell", comm->rank_count);
-    nw_bench_status_deadline(links->bench->events->status,
-                             nw_now_ns() + (uint64_t)(2 * nw_bench_margin_ns(links->bench)));
-    rc = comm->ops->exchange(comm, mine, links->slots * size, all);
-    if (rc != NW_OK) {
-        free(all);
-        return rc;
-    }
-    *all_out = all;
-    return NW_OK;
-}
-
-const void *nw_nic_of(const struct nw_nic_links *links, const char *all, size_t size, size_t pair,
-                      int side)
-{
-    const size_t i = pair * 2 + (size_t)side;
-
-    return all + ((size_t)links->owner_of[i] * links->slots + (size_t)links->slot_of[i]) * size;
-}
-
-static int telling(nw_rc rc)
-{
-    return rc == NW_OK ? 0 : rc == NW_ETIMEOUT ? 1 : rc == NW_EPEER ? 2 : 3;
-}
-
-const struct nw_nic_failure *nw_nic_cause(const struct nw_nic_failure *a,
-                                          const struct nw_nic_failure *b)
-{
-    return telling(a->rc) < telling(b->rc) ? b : a;
-}
-
-nw_rc nw_nic_agree(struct nw_nic_links *links, const struct nw_nic_failure *mine)
-{
-    char *all;
-
-    NW_TRY(nw_nic_exchange(links, mine, sizeof *mine, &all));
-    for (size_t pair = 0; pair < links->round->count; pair++) {
-        const struct nw_nic_failure *first =
-            nw_nic_cause(nw_nic_of(links, all, sizeof *mine, pair, 0),
-                         nw_nic_of(links, all, sizeof *mine, pair, 1));
-
-        if (links->is_out[pair] || first->rc == NW_OK)
-            continue;
-        links->is_out[pair] = true;
-        links->failures[pair] = *first;
-    }
-    free(all);
-    return NW_OK;
-}
-
-const struct nw_nic_failure *nw_nic_failure(const struct nw_nic_links *links, size_t pair)
-{
-    return &links->failures[pair];
-}
-
 double nw_nic_own_rate(const struct nw_nic_links *links, size_t pair)
 {
     return links->own_rates[pair];
@@ -133,7 +25,9 @@ double nw_nic_own_rate(const struct nw_nic_links *links, size_t pair)
 
 const struct nw_nic_settled *nw_nic_settled(const struct nw_nic_links *links, size_t pair)
 {
-    return &links->settled[pair];
+    static const struct nw_nic_settled unknown;
+
+    return links->settled != NULL ? &links->settled[pair] : &unknown;
 }
 
 /* ---- open --------------------------------------------------------------------------------------
@@ -177,7 +71,10 @@ static nw_rc open_end(const struct nw_nic_links *links, struct nw_nic_end *mine)
     wish.mtu_bytes = (uint32_t)plan->nic_mtu;
     wish.traffic_class = plan->nic_tclass;
     wish.qps = links->ask.qps;
-    wish.depth = links->ask.depth;
+    if (plan->nic_depth > 0) /* asked for: had, or refused */
+        wish.depth = links->ask.depth;
+    else
+        wish.most_depth = links->ask.depth;
     wish.inline_bytes = INLINE_BYTES;
     wish.by_cm = plan->nic_cm;
     wish.timeout_ns = nw_nic_wait_ns(links->bench);
@@ -188,27 +85,26 @@ static nw_rc open_end(const struct nw_nic_links *links, struct nw_nic_end *mine)
                              links->ask.gpu ? links->bench->comm->dev : NULL, &mine->end);
 }
 
-void nw_nic_note(struct nw_nic_failure *failure, nw_rc rc)
-{
-    failure->rc = rc;
-    if (rc != NW_OK)
-        snprintf(failure->text, sizeof failure->text, "%.*s", (int)sizeof failure->text - 1,
-                 nw_last_error()->text);
-}
-
-struct hello { /* what one side tells the other before they connect */
-    uint8_t card[NW_VERBS_CARD_BYTES];
+struct card { /* what one side tells the other before they connect */
+    uint8_t bytes[NW_VERBS_CARD_BYTES];
 };
 
-static nw_rc open_ends(struct nw_nic_links *links, struct nw_nic_failure *failures,
-                       struct hello *hellos)
+struct opening { /* of each of this rank's ends */
+    struct nw_nic_links *links;
+    struct nw_nic_failure *failures;
+    struct card *mine, *theirs;
+};
+
+static nw_rc open_ends(const struct opening *opening)
 {
+    struct nw_nic_links *links = opening->links;
+
     for (size_t i = 0; i < links->end_count; i++) {
-        nw_nic_note(&failures[i], open_end(links, &links->ends[i]));
-        if (failures[i].rc == NW_OK)
-            nw_verbs_end_card(links->ends[i].end, hellos[i].card);
+        nw_nic_note(&opening->failures[i], open_end(links, &links->ends[i]));
+        if (opening->failures[i].rc == NW_OK)
+            nw_verbs_end_card(links->ends[i].end, opening->mine[i].bytes);
     }
-    return nw_nic_agree(links, failures);
+    return nw_nic_agree(links, opening->failures);
 }
 
 /* In turn: by rdma_cm the other sides are met in no known order, and may be in this process. */
@@ -227,23 +123,26 @@ static void connect_steps(struct nw_nic_links *links, struct nw_nic_failure *fai
     }
 }
 
-static nw_rc connect_ends(struct nw_nic_links *links, struct nw_nic_failure *failures,
-                          const struct hello *hellos)
+static void take_card(void *user, size_t pair, int side, const void *what)
 {
-    char *all;
+    const struct opening *opening = user;
 
-    NW_TRY(nw_nic_exchange(links, hellos, sizeof *hellos, &all));
-    for (size_t i = 0; i < links->end_count; i++) {
-        const struct nw_nic_end *mine = &links->ends[i];
-        const struct hello *theirs =
-            nw_nic_of(links, all, sizeof *hellos, mine->pair, 1 - mine->side);
+    for (size_t i = 0; i < opening->links->end_count; i++)
+        if (opening->links->ends[i].pair == pair && opening->links->ends[i].side == 1 - side)
+            memcpy(&opening->theirs[i], what, sizeof *opening->theirs);
+}
 
-        if (!links->is_out[mine->pair])
-            nw_nic_note(&failures[i], nw_verbs_connect_start(mine->end, theirs->card));
-    }
-    free(all);
-    connect_steps(links, failures);
-    return nw_nic_agree(links, failures);
+static nw_rc connect_ends(struct opening *opening)
+{
+    struct nw_nic_links *links = opening->links;
+
+    NW_TRY(nw_nic_tell(links, opening->mine, sizeof *opening->mine, take_card, opening));
+    for (size_t i = 0; i < links->end_count; i++)
+        if (!links->is_out[links->ends[i].pair])
+            nw_nic_note(&opening->failures[i],
+                        nw_verbs_connect_start(links->ends[i].end, opening->theirs[i].bytes));
+    connect_steps(links, opening->failures);
+    return nw_nic_agree(links, opening->failures);
 }
 
 static void gid_text(const struct nw_verbs_gid *gid, char text[64])
@@ -255,55 +154,61 @@ static void gid_text(const struct nw_verbs_gid *gid, char text[64])
         snprintf(text, 64, "%s (index %d)", nw_verbs_gid_text(gid, address), gid->index);
 }
 
-/* Everybody hears from the side of a what was settled. */
-static nw_rc tell_settled(struct nw_nic_links *links)
+static void settle_end(const struct nw_nic_links *links, const struct nw_nic_end *mine,
+                       struct nw_nic_settled *settled)
 {
-    struct nw_nic_settled *mine = calloc(links->slots, sizeof *mine);
-    char *all;
-    nw_rc rc;
+    const struct nw_verbs_link *link;
 
-    if (mine == NULL)
-        return nw_fail(NW_ENOMEM, "no memory for %zu connections", links->slots);
-    for (size_t i = 0; i < links->end_count; i++) {
-        const struct nw_verbs_link *link;
+    if (links->is_out[mine->pair] || mine->side != 0)
+        return;
+    link = nw_verbs_end_link(mine->end);
+    settled->mtu_bytes = link->mtu_bytes;
+    settled->depth = link->depth;
+    gid_text(&link->here_gid, settled->gid_a);
+    gid_text(&link->there_gid, settled->gid_b);
+    snprintf(settled->memory, sizeof settled->memory, "%s", link->memory);
+}
 
-        if (links->is_out[links->ends[i].pair] || links->ends[i].side != 0)
-            continue;
-        link = nw_verbs_end_link(links->ends[i].end);
-        mine[i].mtu_bytes = link->mtu_bytes;
-        mine[i].qps = link->qps;
-        mine[i].depth = link->depth;
-        gid_text(&link->here_gid, mine[i].gid_a);
-        gid_text(&link->there_gid, mine[i].gid_b);
-        snprintf(mine[i].memory, sizeof mine[i].memory, "%s", link->memory);
-    }
-    rc = nw_nic_exchange(links, mine, sizeof *mine, &all);
-    free(mine);
-    NW_TRY(rc);
-    for (size_t pair = 0; pair < links->round->count; pair++)
-        memcpy(&links->settled[pair], nw_nic_of(links, all, sizeof *links->settled, pair, 0),
-               sizeof *links->settled);
-    free(all);
-    return NW_OK;
+static void take_settled(void *user, size_t pair, int side, const void *what)
+{
+    const struct nw_nic_links *links = user;
+
+    if (side == 0 && links->settled != NULL)
+        memcpy(&links->settled[pair], what, sizeof *links->settled);
+}
+
+/* Rank 0 hears from the side of a what was settled. */
+static nw_rc tell_settled(struct nw_nic_links *links, struct nw_nic_settled *mine)
+{
+    for (size_t i = 0; i < links->end_count; i++)
+        settle_end(links, &links->ends[i], &mine[i]);
+    return nw_nic_tell(links, mine, sizeof *mine, take_settled, links);
 }
 
 static nw_rc open_all(struct nw_nic_links *links)
 {
-    struct nw_nic_failure *failures = calloc(links->slots, sizeof *failures);
-    struct hello *hellos = calloc(links->slots, sizeof *hellos);
-    nw_rc rc = failures != NULL && hellos != NULL
+    const size_t count = links->end_count + 1;
+    struct opening opening = {.links = links,
+                              .failures = calloc(count, sizeof *opening.failures),
+                              .mine = calloc(count, sizeof *opening.mine),
+                              .theirs = calloc(count, sizeof *opening.theirs)};
+    struct nw_nic_settled *settled = calloc(count, sizeof *settled);
+    nw_rc rc = opening.failures != NULL && opening.mine != NULL && opening.theirs != NULL &&
+                       settled != NULL
                    ? NW_OK
-                   : nw_fail(NW_ENOMEM, "no memory for %zu connections", links->slots);
+                   : nw_fail(NW_ENOMEM, "no memory for %zu connections", links->end_count);
 
     rc = nw_agree(links->bench->comm, rc);
     if (rc == NW_OK)
-        rc = open_ends(links, failures, hellos);
+        rc = open_ends(&opening);
     if (rc == NW_OK)
-        rc = connect_ends(links, failures, hellos);
+        rc = connect_ends(&opening);
     if (rc == NW_OK)
-        rc = tell_settled(links);
-    free(failures);
-    free(hellos);
+        rc = tell_settled(links, settled);
+    free(opening.failures);
+    free(opening.mine);
+    free(opening.theirs);
+    free(settled);
     return rc;
 }
 
@@ -323,7 +228,7 @@ nw_rc nw_nic_links_open(struct nw_bench *bench, const struct nw_nics *nics,
         links->ask = *ask;
         links->region_bytes = (uint64_t)ask->qps * nw_verbs_stride(ask->bytes);
         links->buffer_bytes = 2 * links->region_bytes;
-        rc = deal(links);
+        rc = nw_nic_deal(links);
     }
     rc = nw_agree(bench->comm, rc);
     if (rc == NW_OK)
@@ -345,12 +250,6 @@ void nw_nic_links_close(struct nw_nic_links *links)
         if (links->ends[i].buffer != NULL)
             drop_buffer(links, links->ends[i].buffer);
     }
-    free(links->ends);
-    free(links->slot_of);
-    free(links->owner_of);
-    free(links->is_out);
-    free(links->failures);
-    free(links->settled);
-    free(links->own_rates);
+    nw_nic_undeal(links);
     free(links);
 }

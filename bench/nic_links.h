@@ -15,6 +15,8 @@
 
 /* Message sizes are multiples of it. */
 #define NW_NIC_WORD 8
+/* Of latencies and message rates. */
+#define NW_NIC_SMALL_BYTES 8
 
 struct nw_nic_ask { /* of each connection; the most that a task will use */
     int qps, depth;
@@ -23,6 +25,15 @@ struct nw_nic_ask { /* of each connection; the most that a task will use */
 };
 
 enum { NW_NIC_FORTH = 1, NW_NIC_BACK = 2 }; /* from a to b; from b to a */
+
+struct nw_nic_kind { /* a measurement of a pair, as the cases list them */
+    const char *name;
+    nw_verbs_op op;
+    unsigned ways;
+    bool ping, small;
+    bool off_rail; /* case nic: also between NICs of different places */
+    bool host_only;
+};
 
 struct nw_nic_task {
     nw_verbs_op op;
@@ -41,15 +52,13 @@ nw_rc nw_nic_links_open(struct nw_bench *bench, const struct nw_nics *nics,
                         struct nw_nic_links **links_out);
 void nw_nic_links_close(struct nw_nic_links *links);
 
-struct nw_nic_failure {
-    nw_rc rc;        /* NW_OK: the pair works */
-    char text[1024]; /* all that nw_fail words, remedy included */
-};
-const struct nw_nic_failure *nw_nic_failure(const struct nw_nic_links *links, size_t pair);
+/* NW_OK: the pair works. Why it does not, remedy included, is known on rank 0; elsewhere "". */
+nw_rc nw_nic_rc(const struct nw_nic_links *links, size_t pair);
+const char *nw_nic_why(const struct nw_nic_links *links, size_t pair);
 
-struct nw_nic_settled { /* of a pair, on every rank */
+struct nw_nic_settled { /* of a pair; known on rank 0, elsewhere 0 and "" */
     uint32_t mtu_bytes;
-    int qps, depth;
+    int depth;
     char gid_a[64], gid_b[64]; /* "192.0.2.1 (index 1)"; "": addressed by LID */
     char memory[32];           /* "host", "gpu (dma-buf)" */
 };

@@ -10,43 +10,58 @@ void nw_nic_rounds_free(struct nw_nic_rounds *rounds)
     *rounds = (struct nw_nic_rounds){0};
 }
 
-struct span { /* of a host's NICs */
-    int first, count;
-};
-
-static struct span span_of(const struct nw_nic *nics, size_t count, int host)
+static size_t nics_of(const struct nw_nic *nics, size_t count, int host)
 {
-    struct span span = {0};
+    size_t of_host = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        if (nics[i].host != host)
-            continue;
-        if (span.count++ == 0)
-            span.first = (int)i;
-    }
-    return span;
+    for (size_t i = 0; i < count; i++)
+        of_host += nics[i].host == host;
+    return of_host;
 }
 
-/* The index-th of two hosts' pairs of NICs: those of one place first. */
-static bool pair_at(const struct nw_nic *nics, struct span a, struct span b, bool all, int index,
-                    struct nw_nic_pair *pair_out)
+static bool is_rail(const struct nw_nic_pair *pairs, size_t count, int a, int b)
 {
-    const int shift = a.count > 0 ? index / a.count : 0;
-
-    if (a.count == 0 || b.count == 0 || shift >= (all ? b.count : 1))
-        return false;
-    *pair_out = (struct nw_nic_pair){.a = a.first + index % a.count,
-                                     .b = b.first + (index % a.count + shift) % b.count,
-                                     .rail = shift == 0 && index < b.count};
-    return (all || pair_out->rail) && nics[pair_out->a].infiniband == nics[pair_out->b].infiniband;
+    for (size_t i = 0; i < count; i++)
+        if (pairs[i].a == a && pairs[i].b == b)
+            return true;
+    return false;
 }
 
-static int most_pairs(const struct nw_nic *nics, size_t count, int host_count)
+/* The index-th NIC of a host; they stand together. */
+static int nic_at(const struct nw_nic *nics, size_t count, int host, size_t index)
 {
-    int most = 0;
+    for (size_t i = 0; i < count; i++)
+        if (nics[i].host == host)
+            return (int)(i + index);
+    return -1;
+}
+
+/* Two hosts' pairs of NICs in their order: the rails, then each with each, of which two that follow
+ * each other share no NIC where that can be. */
+static size_t list_pairs(const struct nw_nic *nics, size_t count, int a, int b, bool all,
+                         struct nw_nic_pair *pairs)
+{
+    const size_t of_a = nics_of(nics, count, a), of_b = nics_of(nics, count, b);
+    const size_t rails = nw_nic_rails(nics, count, a, b, pairs);
+    size_t found = rails;
+
+    for (size_t shift = 0; all && shift < of_b; shift++)
+        for (size_t i = 0; i < of_a; i++) {
+            const int from = nic_at(nics, count, a, i),
+                      to = nic_at(nics, count, b, (i + shift) % of_b);
+
+            if (nics[from].infiniband == nics[to].infiniband && !is_rail(pairs, rails, from, to))
+                pairs[found++] = (struct nw_nic_pair){.a = from, .b = to};
+        }
+    return found;
+}
+
+static size_t most_nics(const struct nw_nic *nics, size_t count, int host_count)
+{
+    size_t most = 0;
 
     for (int host = 0; host < host_count; host++) {
-        const int of_host = span_of(nics, count, host).count;
+        const size_t of_host = nics_of(nics, count, host);
 
         most = of_host > most ? of_host : most;
     }
@@ -61,44 +76,52 @@ static int partner(int host, int turn, int host_count)
     return host == host_count - 1 ? 0 : -1;
 }
 
-static nw_rc add_round(const struct nw_nic *nics, size_t count, int host_count, bool all, int turn,
-                       int index, struct nw_nic_rounds *rounds)
+/* The pairs of two hosts into the rounds of a turn, one each. */
+static nw_rc add_hosts(struct nw_nic_rounds *rounds, size_t first, int host_count,
+                       const struct nw_nic_pair *pairs, size_t count)
 {
-    struct nw_nic_round *round = &rounds->items[rounds->count];
+    for (size_t i = 0; i < count; i++) {
+        struct nw_nic_round *round = &rounds->items[first + i];
 
-    round->pairs = calloc((size_t)host_count, sizeof *round->pairs);
-    if (round->pairs == NULL)
-        return nw_fail(NW_ENOMEM, "no memory for the pairs of %d hosts", host_count);
-    for (int host = 0; host < host_count; host++) {
-        const int other = partner(host, turn, host_count);
-
-        if (other >= 0 && pair_at(nics, span_of(nics, count, host), span_of(nics, count, other),
-                                  all, index, &round->pairs[round->count]))
-            round->count++;
+        if (round->pairs == NULL)
+            round->pairs = calloc((size_t)host_count, sizeof *round->pairs);
+        if (round->pairs == NULL)
+            return nw_fail(NW_ENOMEM, "no memory for the pairs of %d hosts", host_count);
+        round->pairs[round->count++] = pairs[i];
+        if (rounds->count < first + i + 1)
+            rounds->count = first + i + 1;
     }
-    if (round->count > 0)
-        rounds->count++;
-    else
-        free(round->pairs);
     return NW_OK;
 }
 
 nw_rc nw_nic_rounds_of_pairs(const struct nw_nic *nics, size_t count, int host_count, bool all,
                              struct nw_nic_rounds *rounds_out)
 {
-    const int most = most_pairs(nics, count, host_count);
+    const size_t most = most_nics(nics, count, host_count);
     const int turns = host_count < 2 ? 0 : host_count % 2 == 0 ? 1 : 2;
     struct nw_nic_rounds rounds = {0};
+    struct nw_nic_pair *pairs = calloc(most * most + 1, sizeof *pairs);
+    nw_rc rc = NW_OK;
 
-    rounds.items = calloc((size_t)(turns * most * most) + 1, sizeof *rounds.items);
-    if (rounds.items == NULL)
-        return nw_fail(NW_ENOMEM, "no memory for the rounds of %zu NICs", count);
-    for (int turn = 0; turn < turns; turn++)
-        for (int index = 0; index < (all ? most * most : most); index++)
-            if (add_round(nics, count, host_count, all, turn, index, &rounds) != NW_OK) {
-                nw_nic_rounds_free(&rounds);
-                return nw_last_error()->rc;
-            }
+    rounds.items = calloc(2 * most * most + 1, sizeof *rounds.items);
+    if (pairs == NULL || rounds.items == NULL)
+        rc = nw_fail(NW_ENOMEM, "no memory for the rounds of %zu NICs", count);
+    for (int turn = 0; turn < turns && rc == NW_OK; turn++) {
+        const size_t first = rounds.count;
+
+        for (int host = 0; host < host_count && rc == NW_OK; host++) {
+            const int other = partner(host, turn, host_count);
+
+            if (other >= 0)
+                rc = add_hosts(&rounds, first, host_count, pairs,
+                               list_pairs(nics, count, host, other, all, pairs));
+        }
+    }
+    free(pairs);
+    if (rc != NW_OK) {
+        nw_nic_rounds_free(&rounds);
+        return rc;
+    }
     *rounds_out = rounds;
     return NW_OK;
 }

@@ -86,13 +86,10 @@ nw_rc nw_nic_settle_by(const struct nw_nic_trial *trial, struct nw_nic_ask *ask_
                               .bytes = open[1] ? BYTES_FIRST : trial->fixed.bytes,
                               .depth = open[2] ? DEPTH_FIRST : trial->fixed.depth,
                               .gpu = trial->fixed.gpu};
-    double *before = calloc(trial->count + 1, sizeof *before);
-    double *after = calloc(trial->count + 1, sizeof *after);
-    nw_rc rc = before != NULL && after != NULL
-                   ? NW_OK
-                   : nw_fail(NW_ENOMEM, "no memory for %zu rates", trial->count);
+    double *before = trial->rates, *after = trial->rates + trial->count;
+    nw_rc rc = NW_OK;
 
-    if (rc == NW_OK && (open[0] || open[1] || open[2]))
+    if (open[0] || open[1] || open[2])
         rc = trial->try(trial->user, &best, before);
     for (size_t i = 0; i < 3; i++) {
         struct nw_nic_ask ask = best;
@@ -105,8 +102,6 @@ nw_rc nw_nic_settle_by(const struct nw_nic_trial *trial, struct nw_nic_ask *ask_
             memcpy(before, after, trial->count * sizeof *before);
         }
     }
-    free(before);
-    free(after);
     if (rc == NW_OK)
         *ask_out = best;
     return rc;
@@ -120,7 +115,7 @@ static nw_rc try_links(void *user, const struct nw_nic_ask *ask, double *rates)
 static bool any_works(const struct nw_nic_links *links, size_t count)
 {
     for (size_t pair = 0; pair < count; pair++)
-        if (nw_nic_failure(links, pair)->rc == NW_OK)
+        if (nw_nic_rc(links, pair) == NW_OK)
             return true;
     return false;
 }
@@ -129,13 +124,13 @@ struct settling {
     struct nw_bench *bench;
     const struct nw_nics *nics;
     struct nw_nic_ask fixed;
-    char why[1024]; /* of the first that failed; "": nothing did */
+    char why[1024]; /* rank 0: of the first that failed; "": nothing did */
 };
 
 static void note_why(struct settling *settling, const struct nw_nic_links *links)
 {
     if (settling->why[0] == '\0')
-        snprintf(settling->why, sizeof settling->why, "%s", nw_nic_failure(links, 0)->text);
+        snprintf(settling->why, sizeof settling->why, "%s", nw_nic_why(links, 0));
 }
 
 /* With the most that opens on a pair of the round; *links_out is NULL where nothing does. */
@@ -158,6 +153,27 @@ static nw_rc open_most(struct settling *settling, const struct nw_nic_round *rou
     return NW_OK;
 }
 
+static nw_rc settle_links(struct settling *settling, struct nw_nic_links *links,
+                          struct nw_nic_trial *trial, bool *done_out, struct nw_nic_ask *ask_out)
+{
+    struct nw_comm *comm = settling->bench->comm;
+    nw_rc rc;
+
+    trial->user = links;
+    trial->rates = calloc(2 * trial->count + 1, sizeof *trial->rates);
+    rc = nw_agree(comm, trial->rates != NULL
+                            ? NW_OK
+                            : nw_fail(NW_ENOMEM, "no memory for %zu rates", trial->count));
+    if (rc == NW_OK)
+        rc = nw_nic_settle_by(trial, ask_out);
+    free(trial->rates);
+    NW_TRY(rc);
+    *done_out = any_works(links, trial->count);
+    if (!*done_out)
+        note_why(settling, links);
+    return NW_OK;
+}
+
 static nw_rc settle_on(struct settling *settling, const struct nw_nic_round *round, bool *done_out,
                        struct nw_nic_ask *ask_out)
 {
@@ -169,18 +185,76 @@ static nw_rc settle_on(struct settling *settling, const struct nw_nic_round *rou
     NW_TRY(open_most(settling, round, &trial.most, &links));
     if (links == NULL)
         return NW_OK;
-    trial.user = links;
-    rc = nw_nic_settle_by(&trial, ask_out);
-    if (rc == NW_OK) {
-        *done_out = any_works(links, round->count);
-        if (!*done_out)
-            note_why(settling, links);
-    }
+    rc = settle_links(settling, links, &trial, done_out, ask_out);
     nw_nic_links_close(links);
     return rc;
 }
 
-nw_rc nw_nic_settle(struct nw_bench *bench, const struct nw_nics *nics,
+/* ---- as an interrupted run had it --------------------------------------------------------------
+ */
+
+/* A file's numbers: only what a plan could have asked for. */
+#define KEPT_QPS_MOST   64
+#define KEPT_DEPTH_MOST 8192
+#define KEPT_BYTES_MOST 1000000000
+
+static bool is_stream(const struct nw_record *record, const char *case_name, bool gpu)
+{
+    return strcmp(record->case_name, case_name) == 0 && strcmp(record->lane, "verbs") == 0 &&
+           strcmp(record->memory, gpu ? "gpu" : "host") == 0 && record->rc == NW_OK &&
+           record->bytes > NW_NIC_SMALL_BYTES && record->bytes % NW_NIC_WORD == 0 &&
+           record->bytes <= KEPT_BYTES_MOST && record->qps >= 1 && record->qps <= KEPT_QPS_MOST &&
+           record->depth >= 1 && record->depth <= KEPT_DEPTH_MOST;
+}
+
+/* Where many send to one (no peer_a), each has its share of the queue pairs. */
+static int stream_qps(const struct nw_record *record)
+{
+    const uint64_t senders = record->peer_a < 0 && record->count > 0 ? record->count : 1;
+
+    return senders < KEPT_QPS_MOST && (uint64_t)record->qps * senders < KEPT_QPS_MOST
+               ? record->qps * (int)senders
+               : KEPT_QPS_MOST;
+}
+
+bool nw_nic_settle_kept(const struct nw_record *records, size_t count, const char *case_name,
+                        bool gpu, struct nw_nic_ask *ask_out)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct nw_record *record = &records[i];
+
+        /* a NIC that has less depth says less */
+        if (!is_stream(record, case_name, gpu) || (found && record->depth <= ask_out->depth))
+            continue;
+        *ask_out = (struct nw_nic_ask){
+            .qps = stream_qps(record), .depth = record->depth, .bytes = record->bytes, .gpu = gpu};
+        found = true;
+    }
+    return found;
+}
+
+/* Rank 0 has the records. */
+static nw_rc share_kept(struct nw_bench *bench, const char *case_name,
+                        const struct nw_nic_ask *fixed, bool *found_out, struct nw_nic_ask *ask_out)
+{
+    struct nw_nic_ask kept = {0};
+
+    if (bench->comm->rank == 0)
+        (void)nw_nic_settle_kept(bench->events->done, bench->events->done_count, case_name,
+                                 fixed->gpu, &kept);
+    NW_TRY(bench->comm->ops->share(bench->comm, &kept, sizeof kept, 0));
+    *found_out = kept.qps > 0;
+    if (*found_out)
+        *ask_out = (struct nw_nic_ask){.qps = fixed->qps > 0 ? fixed->qps : kept.qps,
+                                       .depth = fixed->depth > 0 ? fixed->depth : kept.depth,
+                                       .bytes = fixed->bytes > 0 ? fixed->bytes : kept.bytes,
+                                       .gpu = fixed->gpu};
+    return NW_OK;
+}
+
+nw_rc nw_nic_settle(struct nw_bench *bench, const char *case_name, const struct nw_nics *nics,
                     const struct nw_nic_round *rounds, size_t round_count,
                     struct nw_nic_ask *ask_out)
 {
@@ -197,6 +271,9 @@ nw_rc nw_nic_settle(struct nw_bench *bench, const struct nw_nics *nics,
         *ask_out = *fixed;
         return NW_OK;
     }
+    NW_TRY(share_kept(bench, case_name, fixed, &done, ask_out));
+    if (done)
+        return NW_OK;
     nw_bench_status_write(bench->events->status,
                           nw_now_ns() + (uint64_t)(4 * nw_bench_margin_ns(bench)),
                           "RDMA: queue pairs, depth and size that suit");

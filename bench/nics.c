@@ -14,7 +14,8 @@ struct port_card {
     int number, distance; /* from the rank; 0: near */
     bool infiniband, software;
     double bits_per_s;
-    uint32_t mtu_bytes, max_mtu_bytes;
+    uint32_t mtu_bytes;
+    char pci[16];
 };
 
 struct card { /* what a rank tells */
@@ -112,7 +113,7 @@ static void fill_card(const struct nw_plan *plan, const struct nw_dev *gpu,
         out->software = port->software;
         out->bits_per_s = port->bits_per_s;
         out->mtu_bytes = port->mtu_bytes;
-        out->max_mtu_bytes = port->max_mtu_bytes;
+        snprintf(out->pci, sizeof out->pci, "%s", port->pci);
         card->count++;
     }
 }
@@ -175,8 +176,8 @@ static void add_nic(const struct nw_comm *comm, const struct card *cards, int ho
         .software = port->software,
         .bits_per_s = port->bits_per_s,
         .mtu_bytes = port->mtu_bytes,
-        .max_mtu_bytes = port->max_mtu_bytes,
     };
+    snprintf(nic->pci, sizeof nic->pci, "%s", port->pci);
     snprintf(nic->device, sizeof nic->device, "%s", port->device);
     snprintf(nic->name, sizeof nic->name, "%s/%d", port->device, port->number);
     owned[nic->owner]++;

@@ -22,7 +22,8 @@ struct nw_nic {
     bool infiniband;
     bool software;     /* its rate is no wire's */
     double bits_per_s; /* one way; NAN: unknown */
-    uint32_t mtu_bytes, max_mtu_bytes;
+    uint32_t mtu_bytes;
+    char pci[16]; /* "0000:17:00.0"; "": unknown */
 };
 
 struct nw_nics {
@@ -46,10 +47,20 @@ const struct nw_verbs_port *nw_nics_port(const struct nw_nics *nics, const struc
  * MTU (docs/measuring.md). NAN: unknown, or software. */
 double nw_nic_ceiling(const struct nw_nic *nic, uint32_t mtu_bytes);
 
+typedef enum { NW_RAIL_NONE, NW_RAIL_NAME, NW_RAIL_PCI, NW_RAIL_PLACE } nw_rail;
+
 struct nw_nic_pair { /* indices of nics; data go from a to b */
     int a, b;
-    bool rail; /* of the same place on their hosts */
+    nw_rail rail; /* by what the two were taken for each other's counterpart; none: they are not */
 };
+/* The counterparts of two hosts' NICs, in the order of host_a's: those of one name, then of one PCI
+ * address, then of one place in what is left of the lists. InfiniBand and RoCE do not meet. `pairs`
+ * has room for all of host_a's; how many there are is returned. */
+size_t nw_nic_rails(const struct nw_nic *nics, size_t count, int host_a, int host_b,
+                    struct nw_nic_pair *pairs);
+/* Once a run: that names differ, where pairs were matched otherwise. */
+void nw_nic_tell_rails(struct nw_bench *bench, const struct nw_nics *nics,
+                       const struct nw_nic_pair *pairs, size_t count);
 struct nw_nic_round { /* at the same time */
     struct nw_nic_pair *pairs;
     size_t count;
@@ -61,7 +72,7 @@ struct nw_nic_rounds {
 void nw_nic_rounds_free(struct nw_nic_rounds *rounds);
 
 /* Neighbouring hosts (0 and 1, 2 and 3 …; an odd last one and the first) and in each round one NIC
- * of each: first those of the same place, then (`all`) each with each. InfiniBand and RoCE do not
+ * of each: first the rails, then (`all`) each with each. InfiniBand and RoCE do not
  * meet. */
 nw_rc nw_nic_rounds_of_pairs(const struct nw_nic *nics, size_t count, int host_count, bool all,
                              struct nw_nic_rounds *rounds_out);

@@ -13,9 +13,9 @@ static const struct {
 } titles[] = {
     {"nic", "one NIC of each of two hosts at a time, all pairs of hosts at once"},
     {"loopback", "each NIC with itself: the card and its PCIe link, no cable"},
-    {"rail", "the NICs of the same place of two hosts, one by one and all at once"},
+    {"rail", "the NICs of one rail of two hosts, one by one and all at once"},
     {"bisect", "half of the hosts to the other half, all at once"},
-    {"incast", "all other hosts to one NIC"},
+    {"incast", "all other hosts to one"},
 };
 
 static const char *title_of(const struct nw_record *record)
@@ -28,7 +28,16 @@ static const char *title_of(const struct nw_record *record)
 
 static void nic_header(const struct nw_bench_text *text)
 {
-    fprintf(text->stream,
+    if (strcmp(text->series.lane, "verbs") != 0)
+        fprintf(
+            text->stream,
+            "#\n# %s: without RDMA (lane %s), %s%s\n# data go from the ranks of the first host to "
+            "those of the second; GB/s of one way, of all ranks together\n#\n",
+            text->series.case_name, text->series.lane, title_of(&text->series),
+            nw_bench_simulated(text));
+    else
+        fprintf(
+            text->stream,
             "#\n# %s: RDMA (verbs), %s%s\n# data go from the first NIC to the second; a latency is "
             "half a round trip, of reads a whole one; GB/s of one way; %% of the ports' rate less "
             "headers\n#\n",
@@ -39,21 +48,35 @@ static void nic_header(const struct nw_bench_text *text)
             "%", "Mmsg/s", "#wrong");
 }
 
+/* Unknown is 0. */
+static const char *number(char text[32], int value)
+{
+    if (value > 0)
+        snprintf(text, 32, "%d", value);
+    else
+        snprintf(text, 32, "N/A");
+    return text;
+}
+
 static const char *place(char text[160], const char *host, const char *nic)
 {
-    snprintf(text, 160, "%.20s%s%.72s", host, host[0] != '\0' ? " " : "", nic);
+    if (host[0] == '\0' && nic[0] == '\0')
+        snprintf(text, 160, "all others");
+    else
+        snprintf(text, 160, "%.20s%s%.72s", host, host[0] != '\0' ? " " : "", nic);
     return text;
 }
 
 static void nic_record(struct nw_bench_text *text, const struct nw_record *record)
 {
-    char from[160], to[160], time[32], interval[32], rate[32], share[32], messages[32], wrong[32];
+    char from[160], to[160], qps[32], depth[32], time[32], interval[32], rate[32], share[32],
+        messages[32], wrong[32];
 
     fprintf(text->stream,
-            "%-8s %-13s %-4s  %-34s %-34s  %9" PRIu64 " %4d %5d  %9s  %6s  %8s  %5s  %8s  %6s\n",
+            "%-8s %-13s %-4s  %-34s %-34s  %9" PRIu64 " %4s %5s  %9s  %6s  %8s  %5s  %8s  %6s\n",
             record->case_name, record->collective, record->memory,
             place(from, record->host_a, record->nic_a), place(to, record->host_b, record->nic_b),
-            record->bytes, record->qps, record->depth,
+            record->bytes, number(qps, record->qps), number(depth, record->depth),
             nw_bench_cell(time, record->time_ns.median / 1e3, 9),
             nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
             nw_bench_cell(rate, record->algbw_bytes_per_s / 1e9, 8),

@@ -1,0 +1,121 @@
+/* Which NIC of a host is the counterpart of which of another: a rail. Names follow the order in
+ * which drivers found the devices, so like machines have like names; where one NIC is missing, or
+ * was found later, places in the lists shift and names do not. */
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/nics.h"
+
+static bool is_alike(const struct nw_nic *a, const struct nw_nic *b, nw_rail by)
+{
+    if (a->infiniband != b->infiniband)
+        return false;
+    if (by == NW_RAIL_NAME)
+        return strcmp(a->name, b->name) == 0;
+    return by == NW_RAIL_PLACE ||
+           (a->pci[0] != '\0' && strcmp(a->pci, b->pci) == 0 && a->number == b->number);
+}
+
+static bool is_taken(const struct nw_nic_pair *pairs, size_t count, int nic)
+{
+    for (size_t i = 0; i < count; i++)
+        if (pairs[i].a == nic || pairs[i].b == nic)
+            return true;
+    return false;
+}
+
+/* The first of host_b's that is left; -1: none. */
+static int counterpart(const struct nw_nic *nics, size_t count, int a, int host_b, nw_rail by,
+                       const struct nw_nic_pair *pairs, size_t pair_count)
+{
+    for (size_t b = 0; b < count; b++)
+        if (nics[b].host == host_b && is_alike(&nics[a], &nics[b], by) &&
+            !is_taken(pairs, pair_count, (int)b))
+            return (int)b;
+    return -1;
+}
+
+/* By insertion: they were found name by name first. */
+static void sort_pairs(struct nw_nic_pair *pairs, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        for (size_t k = i; k > 0 && pairs[k].a < pairs[k - 1].a; k--) {
+            const struct nw_nic_pair later = pairs[k];
+
+            pairs[k] = pairs[k - 1];
+            pairs[k - 1] = later;
+        }
+}
+
+size_t nw_nic_rails(const struct nw_nic *nics, size_t count, int host_a, int host_b,
+                    struct nw_nic_pair *pairs)
+{
+    size_t found = 0;
+
+    for (int by = NW_RAIL_NAME; by <= NW_RAIL_PLACE; by++)
+        for (size_t a = 0; a < count; a++) {
+            int b;
+
+            if (nics[a].host != host_a || is_taken(pairs, found, (int)a))
+                continue;
+            b = counterpart(nics, count, (int)a, host_b, (nw_rail)by, pairs, found);
+            if (b >= 0)
+                pairs[found++] = (struct nw_nic_pair){.a = (int)a, .b = b, .rail = (nw_rail)by};
+        }
+    sort_pairs(pairs, found);
+    return found;
+}
+
+static const struct nw_nic_pair *first_by(const struct nw_nic_pair *pairs, size_t count, nw_rail by,
+                                          size_t *others_out)
+{
+    const struct nw_nic_pair *first = NULL;
+
+    *others_out = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (pairs[i].rail != by)
+            continue;
+        if (first == NULL)
+            first = &pairs[i];
+        else
+            ++*others_out;
+    }
+    return first;
+}
+
+void nw_nic_tell_rails(struct nw_bench *bench, const struct nw_nics *nics,
+                       const struct nw_nic_pair *pairs, size_t count)
+{
+    static const struct {
+        nw_rail by;
+        nw_severity severity;
+        const char *how;
+    } rows[] = {
+        {NW_RAIL_PCI, NW_FINDING_INFO, "they have the same PCI address"},
+        {NW_RAIL_PLACE, NW_FINDING_WARN,
+         "they have the same place in their hosts' lists, and may not be on one switch"},
+    };
+
+    if (bench->dry || bench->told_rails)
+        return;
+    bench->told_rails = true;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char where[400], more[64] = "";
+        size_t others;
+        const struct nw_nic_pair *pair = first_by(pairs, count, rows[i].by, &others);
+
+        if (pair == NULL)
+            continue;
+        snprintf(where, sizeof where, "%s %s and %s %s",
+                 bench->comm->host_names[nics->items[pair->a].host], nics->items[pair->a].name,
+                 bench->comm->host_names[nics->items[pair->b].host], nics->items[pair->b].name);
+        if (others > 0)
+            snprintf(more, sizeof more, " (so were %zu more)", others);
+        nw_bench_finding(bench, rows[i].severity, "nic-matched", where,
+                         "the same names on all hosts (udev, or one order of the driver), or "
+                         "--ib-dev with those that are meant",
+                         "these NICs have different names and were taken for one rail because "
+                         "%s%s",
+                         rows[i].how, more);
+    }
+}
