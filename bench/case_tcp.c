@@ -12,16 +12,15 @@
 #include "bench/agree.h"
 #include "bench/case.h"
 #include "bench/tcp_rounds.h"
-#include "collectives/tcp.h"
+#include "bench/tcp_work.h"
 
 #define LATENCY_BYTES 8
 #define WORD_BYTES    8
-#define POISON        0xa5
 #define CONNECT_NS    2e9
 #define STREAM_NS     0.25e9 /* each in turn: two round trips */
 /* The window of a new connection opens within some ten round trips. */
 #define WARMUP_CALLS        4
-#define NW_OUTCOME_TEXT     300
+#define OUTCOME_TEXT        300
 #define SLOWEST_BYTES_PER_S 10e6
 #define PATIENCE                                                                                   \
     0.9 /* of the margin: a wire that stands still is told before the watchdog ends all */
@@ -50,76 +49,6 @@ struct tcp {
     uint64_t *data; /* of a leader: `bytes` */
     uint64_t bytes;
 };
-
-/* ---- the work ----------------------------------------------------------------------------------
- */
-
-struct tcp_work {
-    struct nw_work work;      /* first */
-    struct nw_tcp_link *link; /* NULL: this rank is idle */
-    bool sends, both;         /* both: message about message, the other way each time */
-    int from_rank;
-    uint64_t *data;
-    uint64_t word_count;
-};
-
-static uint64_t word_of(int rank, uint64_t round, uint64_t index)
-{
-    return (((uint64_t)rank << 48) ^ (round << 32) ^ index) * 0x9e3779b97f4a7c15u;
-}
-
-/* A connection that breaks is a cause of its own: as NW_EPEER it would be taken for the echo of
- * another rank's failure, which there need not be. */
-static nw_rc as_cause(nw_rc rc)
-{
-    const struct nw_err error = *nw_last_error();
-
-    if (rc == NW_OK || rc == NW_ETIMEOUT)
-        return rc;
-    return nw_fail_at(NW_ELIB, error.lib, error.lib_code, error.where, "%s", error.text);
-}
-
-static nw_rc tcp_call(const struct nw_work *base, uint64_t index)
-{
-    const struct tcp_work *work = (const struct tcp_work *)base;
-    const bool sends = work->sends != (work->both && index % 2 == 1);
-    const uint64_t bytes = work->word_count * WORD_BYTES;
-
-    if (work->link == NULL)
-        return NW_OK;
-    return as_cause(sends ? nw_tcp_send(work->link, work->data, bytes)
-                          : nw_tcp_receive(work->link, work->data, bytes));
-}
-
-static void tcp_fill(const struct nw_work *base, uint64_t round)
-{
-    const struct tcp_work *work = (const struct tcp_work *)base;
-
-    if (work->link == NULL)
-        return;
-    if (!work->sends)
-        memset(work->data, POISON, work->word_count * WORD_BYTES);
-    for (uint64_t i = 0; work->sends && i < work->word_count; i++)
-        work->data[i] = word_of(work->from_rank, round, i);
-}
-
-static uint64_t tcp_check(const struct nw_work *base, uint64_t round, struct nw_wrong *first_out)
-{
-    const struct tcp_work *work = (const struct tcp_work *)base;
-    uint64_t wrong = 0;
-
-    for (uint64_t i = 0; work->link != NULL && i < work->word_count; i++) {
-        const uint64_t expected = word_of(work->from_rank, round, i);
-
-        if (work->data[i] == expected || wrong++ > 0)
-            continue;
-        *first_out = (struct nw_wrong){.index = i,
-                                       .expected = (double)expected,
-                                       .found = (double)work->data[i],
-                                       .from_rank = work->from_rank};
-    }
-    return wrong;
-}
 
 /* ---- a round -----------------------------------------------------------------------------------
  */
@@ -201,7 +130,7 @@ static void note(struct tcp *tcp, const struct nw_record *record)
 
 struct outcome { /* of connecting, of each rank */
     int rc;
-    char text[NW_OUTCOME_TEXT];
+    char text[OUTCOME_TEXT];
 };
 
 static double connect_ns(const struct step *step)
@@ -218,7 +147,7 @@ static double transfer_ns(const struct nw_bench *bench, uint64_t bytes)
 }
 
 static struct outcome connect_pair(const struct tcp *tcp, const struct step *step,
-                                   struct tcp_work *work)
+                                   struct nw_tcp_work *work)
 {
     struct nw_bench *bench = tcp->bench;
     const int host = bench->comm->host_index;
@@ -257,7 +186,7 @@ static void tell_blocked(const struct tcp *tcp, const struct nw_record *record,
 
 /* Pairs that did not connect are left out from here on, by all ranks alike. */
 static nw_rc connect_round(struct tcp *tcp, const struct step *step, const char *title,
-                           struct tcp_work *work)
+                           struct nw_tcp_work *work)
 {
     struct nw_comm *comm = tcp->bench->comm;
     struct outcome mine, *all = calloc((size_t)comm->rank_count, sizeof *all);
@@ -296,7 +225,7 @@ static nw_rc connect_round(struct tcp *tcp, const struct step *step, const char 
     return rc;
 }
 
-static nw_rc measure(struct tcp *tcp, const struct step *step, const struct tcp_work *work,
+static nw_rc measure(struct tcp *tcp, const struct step *step, const struct nw_tcp_work *work,
                      const char *title)
 {
     struct nw_bench *bench = tcp->bench;
@@ -326,12 +255,7 @@ static nw_rc measure(struct tcp *tcp, const struct step *step, const struct tcp_
 static nw_rc unit(struct tcp *tcp, const struct step *step)
 {
     struct nw_bench *bench = tcp->bench;
-    struct tcp_work work = {
-        .work = {.call = tcp_call, .fill = tcp_fill, .check = tcp_check, .result_stays = true},
-        .both = step->latency,
-        .data = tcp->data,
-        .word_count = step->bytes / WORD_BYTES,
-    };
+    struct nw_tcp_work work = nw_tcp_work_of(tcp->data, step->bytes, step->latency);
     char title[128], size[32];
     struct nw_unit unit = {.identities = tcp->identities, .title = title};
     bool go;
