@@ -88,6 +88,16 @@ static nw_rc lying_call(struct nw_comm *comm, const struct nw_call *call)
     return rc;
 }
 
+static nw_rc lying_pass(struct nw_comm *comm, bool out, const struct nw_message *messages,
+                        size_t count)
+{
+    const nw_rc rc = honest->pass(comm, out, messages, count);
+
+    if (rc == NW_OK && comm->rank == 1 && !out)
+        ((unsigned char *)messages[0].data)[17] ^= 0x40;
+    return rc;
+}
+
 static nw_rc dying_call(struct nw_comm *comm, const struct nw_call *call)
 {
     if (comm->rank == 1 && call->shape.bytes == 1024)
@@ -143,8 +153,10 @@ static nw_rc start(struct run *run)
 {
     cr_assert_eq(nw_comm_run_local(1, 1, take_ops, NULL), NW_OK);
     lying = *honest;
-    if (run->lies)
+    if (run->lies) {
         lying.call = lying_call;
+        lying.pass = lying_pass;
+    }
     if (run->dies)
         lying.call = dying_call;
     return nw_comm_run_local(run->plan.ranks, run->plan.hosts, body, run);
@@ -243,6 +255,79 @@ Test(bench_run, scaling_goes_through_1_2_4_hosts_to_all_of_them)
         cr_expect_eq(has_finding(&run.kept, "no-scaling"), rows[i].levels[0] == '\0');
         finish(&run);
     }
+}
+
+/* What the records of bisect and incast say; `wrong` of them have wrong data. */
+static void check_streams(const struct run *run, int hosts, size_t wrong)
+{
+    size_t halves = 0, alone = 0, into = 0, found = 0;
+
+    for (size_t i = 0; i < run->kept.count; i++) {
+        const struct nw_record *record = &run->kept.records[i];
+        const bool all =
+            strcmp(record->case_name, "incast") == 0 && strcmp(record->collective, "send") == 0;
+
+        halves += strcmp(record->case_name, "bisect") == 0 && record->collective[4] == '\0';
+        alone += strcmp(record->collective, "send_alone") == 0;
+        into += all;
+        found += record->rc == NW_EWRONG;
+        cr_expect_str_eq(record->lane, "local");
+        cr_expect_str_eq(record->nic_b, "");
+        cr_expect_eq(record->count, all ? 2u * (unsigned)(hosts - 1) : 2u, "of %d hosts: %llu",
+                     hosts, (unsigned long long)record->count);
+        cr_expect_eq(record->host_count, all ? hosts : 2);
+        cr_expect_eq(record->peer_a < 0, all && hosts > 2);
+        cr_expect_eq(record->algbw_bytes_per_s > 0, record->rc == NW_OK);
+    }
+    cr_expect_eq(found, wrong, "of %d hosts: %zu wrong", hosts, found);
+    cr_expect_eq(halves, (size_t)hosts / 2);
+    cr_expect_eq(into, (size_t)hosts);
+    cr_expect_eq(alone, hosts == 2 ? 0 : (size_t)hosts + (hosts > 3), "of %d hosts: %zu", hosts,
+                 alone);
+}
+
+Test(bench_run, without_rdma_halves_and_many_to_one_go_over_the_communicator)
+{
+    static const char *const hosts[] = {"2", "3", "4", "5"};
+
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+        char ranks[8];
+        const int count = (int)i + 2;
+        const char *const options[] = {"backend", "local",         "ranks",  ranks,       "hosts",
+                                       hosts[i],  "pair-bytes",    "1000",   "budget",    "2ms",
+                                       "cases",   "bisect,incast", "ib-dev", "none-such", NULL};
+        struct run run, again;
+
+        snprintf(ranks, sizeof ranks, "%d", 2 * count);
+        prepare(&run, options);
+        cr_assert_eq(start(&run), NW_OK, "%s", nw_last_error()->text);
+        check_streams(&run, count, 0);
+        cr_expect(has_finding(&run.kept, "no-rdma"));
+        cr_expect_eq(has_finding(&run.kept, "bisect-sum"), count > 3);
+        prepare(&again, options);
+        again.done = run.kept.records;
+        again.done_count = run.kept.count;
+        cr_assert_eq(start(&again), NW_OK);
+        cr_expect_eq(again.kept.kept_count, run.kept.count);
+        finish(&again);
+        finish(&run);
+    }
+}
+
+/* Rank 1 receives only as the second of the first host. */
+Test(bench_run, a_wrong_byte_of_a_stream_is_found)
+{
+    static const char *const options[] = {"backend", "local",     "ranks",      "4",
+                                          "hosts",   "2",         "pair-bytes", "1000",
+                                          "budget",  "2ms",       "cases",      "bisect,incast",
+                                          "ib-dev",  "none-such", NULL};
+    struct run run;
+
+    prepare(&run, options);
+    run.lies = true;
+    cr_expect_eq(start(&run), NW_EWRONG);
+    check_streams(&run, 2, 1);
+    finish(&run);
 }
 
 Test(bench_run, a_resumed_run_keeps_what_there_is_and_measures_the_rest)
