@@ -1,4 +1,4 @@
-#include "bench/fleet.h"
+#include "bench/fleet_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,17 +14,6 @@ struct usual { /* what values are held against */
     size_t count;
     bool two_clusters;
     struct nw_clusters clusters;
-};
-
-struct work {
-    const struct nw_fleet *fleet;
-    struct nw_fleet_scores *scores;
-    double *reach;       /* of each end, in the class at hand; NAN */
-    double *values;      /* room for both ends of all edges, and for all ends */
-    size_t *first;       /* of each end, and one more */
-    size_t *pairs, *bad; /* of each end in the class at hand */
-    bool *several;       /* of each end: two partners and more, in the class at hand or in any */
-    int *partner;        /* of each end: the first one; -1: none yet */
 };
 
 static int compare_doubles(const void *a, const void *b)
@@ -75,7 +64,7 @@ static bool is_outlier(double share, double z, const struct usual *usual)
 
 /* With one partner only, nobody can tell which of the two is to blame: the pair is named. `class`
  * -1: over all. `measured`: failed pairs do not count. */
-static void count_partners(struct work *work, int class, bool measured)
+static void count_partners(struct nw_fleet_work *work, int class, bool measured)
 {
     for (int end = 0; end < work->fleet->end_count; end++) {
         work->several[end] = false;
@@ -106,7 +95,7 @@ static double surely(const struct nw_fleet_edge *edge)
 
 /* What each end can do, into work->reach. The rates of an end's pairs lie together in work->values,
  * from work->first[end] on. */
-static void find_reach(struct work *work, int class)
+static void find_reach(struct nw_fleet_work *work, int class)
 {
     const struct nw_fleet *fleet = work->fleet;
     const size_t ends = (size_t)fleet->end_count;
@@ -142,7 +131,7 @@ static void find_reach(struct work *work, int class)
 }
 
 /* The most that the interval of any of its pairs allows. */
-static double best_of(const struct work *work, int end, int class)
+static double best_of(const struct nw_fleet_work *work, int end, int class)
 {
     double best = 0;
 
@@ -155,9 +144,32 @@ static double best_of(const struct work *work, int end, int class)
     return best;
 }
 
+/* By what the rules ask for: of an end that is all of its pairs' rates scaled. */
+static double detect_share(struct nw_fleet_work *work, int class, const struct usual *usual)
+{
+    const double width = usual->deviation / usual->median / 0.6745; /* of nw_modified_z */
+    size_t count = 0;
+
+    for (size_t i = 0; i < work->fleet->edge_count; i++) {
+        const struct nw_fleet_edge *edge = &work->fleet->edges[i];
+
+        if (edge->class == class && !isnan(edge->bytes_per_s))
+            work->values[count++] =
+                edge->bytes_per_s / fmax(edge->bytes_per_s, edge->high_bytes_per_s);
+    }
+    sort(work->values, count);
+    const double reached = NW_FLEET_LOW_SHARE * median_of(work->values, count);
+    const double slow = fmin(NW_FLEET_SLOW_SHARE, 1 + NW_FLEET_SLOW_Z * width);
+    const double low = usual->count >= NW_FLEET_LOW_LEAST
+                           ? fmin(NW_FLEET_LOW_SHARE, 1 + NW_FLEET_LOW_Z * width)
+                           : 0;
+
+    return fmax(0, fmin(reached, fmax(slow, low)));
+}
+
 /* Where ends are few, the disagreement of their pairs says more of the noise than that of the ends.
  */
-static void judge_ends(struct work *work, int class, double pair_deviation)
+static void judge_ends(struct nw_fleet_work *work, int class, double pair_deviation)
 {
     struct nw_fleet_class *row = &work->scores->classes[class];
     size_t count = 0;
@@ -173,6 +185,7 @@ static void judge_ends(struct work *work, int class, double pair_deviation)
     row->end_clusters = usual.clusters;
     if (count < 3) /* of two ends both have the same pair */
         return;
+    row->detect_share = detect_share(work, class, &usual);
     for (int end = 0; end < work->fleet->end_count; end++) {
         struct nw_fleet_end *score = &work->scores->ends[end];
         const double share = work->reach[end] / usual.median;
@@ -201,7 +214,7 @@ static void judge_ends(struct work *work, int class, double pair_deviation)
  */
 
 /* What an end with one partner can do is not known from that pair itself: as much as others. */
-static double expected_of(const struct work *work, int end, int class)
+static double expected_of(const struct nw_fleet_work *work, int end, int class)
 {
     const struct nw_fleet_class *row = &work->scores->classes[class];
 
@@ -210,7 +223,7 @@ static double expected_of(const struct work *work, int end, int class)
                : fmax(work->reach[end], row->median_bytes_per_s);
 }
 
-static struct usual usual_share(struct work *work, int class)
+static struct usual usual_share(struct nw_fleet_work *work, int class)
 {
     size_t count = 0;
 
@@ -247,7 +260,7 @@ static void judge_pair(const struct nw_fleet_edge *edge, const struct usual *usu
                        : NW_FLEET_GOOD;
 }
 
-static void summarise(struct work *work, int class)
+static void summarise(struct nw_fleet_work *work, int class)
 {
     struct nw_fleet_class *row = &work->scores->classes[class];
     size_t count = 0;
@@ -265,9 +278,10 @@ static void summarise(struct work *work, int class)
     sort(work->values, count);
     row->median_bytes_per_s = count > 0 ? median_of(work->values, count) : NAN;
     row->two_clusters = nw_two_clusters(work->values, count, &row->clusters);
+    row->detect_share = NAN;
 }
 
-static void judge_pairs(struct work *work, int class, const struct usual *usual)
+static void judge_pairs(struct nw_fleet_work *work, int class, const struct usual *usual)
 {
     struct nw_fleet_class *row = &work->scores->classes[class];
 
@@ -287,16 +301,7 @@ static void judge_pairs(struct work *work, int class, const struct usual *usual)
 /* ---- ends by the number of their bad pairs -----------------------------------------------------
  */
 
-static bool is_bad(const struct work *work, size_t i)
-{
-    const struct nw_fleet_edge *edge = &work->fleet->edges[i];
-    const nw_fleet_state state = work->scores->pairs[i].state;
-
-    return state == NW_FLEET_FAILED ||
-           (state == NW_FLEET_SLOW && !work->scores->classes[edge->class].divided);
-}
-
-static void count_class(struct work *work, int class)
+static void count_class(struct nw_fleet_work *work, int class)
 {
     const size_t ends = (size_t)work->fleet->end_count;
 
@@ -312,15 +317,16 @@ static void count_class(struct work *work, int class)
             struct nw_fleet_end *score = &work->scores->ends[end];
 
             work->pairs[end]++;
-            work->bad[end] += is_bad(work, i);
+            work->bad[end] += nw_fleet_is_bad(work, i);
             score->pair_count++;
             score->failed_count += work->scores->pairs[i].state == NW_FLEET_FAILED;
-            score->slow_count += is_bad(work, i) && work->scores->pairs[i].state == NW_FLEET_SLOW;
+            score->slow_count +=
+                nw_fleet_is_bad(work, i) && work->scores->pairs[i].state == NW_FLEET_SLOW;
         }
     }
 }
 
-static void judge_majorities(struct work *work, int class)
+static void judge_majorities(struct nw_fleet_work *work, int class)
 {
     count_class(work, class);
     count_partners(work, class, false);
@@ -343,7 +349,7 @@ static void judge_majorities(struct work *work, int class)
     }
 }
 
-static void judge_counts(struct work *work)
+static void judge_counts(struct nw_fleet_work *work)
 {
     const size_t ends = (size_t)work->fleet->end_count;
 
@@ -372,93 +378,10 @@ static void judge_counts(struct work *work)
     }
 }
 
-/* ---- pairs over all classes --------------------------------------------------------------------
- */
-
-static int compare_suspects(const void *left, const void *right)
-{
-    const struct nw_fleet_suspect *a = left, *b = right;
-    const double share_a = isnan(a->share) ? 0 : a->share;
-    const double share_b = isnan(b->share) ? 0 : b->share;
-
-    if (a->failed_count != b->failed_count)
-        return a->failed_count > b->failed_count ? -1 : 1;
-    if (share_a != share_b)
-        return share_a < share_b ? -1 : 1;
-    return a->a != b->a ? a->a - b->a : a->b - b->b;
-}
-
-static int compare_ends(const void *left, const void *right)
-{
-    const struct nw_fleet_suspect *a = left, *b = right;
-
-    return a->a != b->a ? (a->a > b->a) - (a->a < b->a) : (a->b > b->b) - (a->b < b->b);
-}
-
-static struct nw_fleet_suspect ends_of(const struct nw_fleet_edge *edge)
-{
-    const bool ordered = edge->a < edge->b;
-
-    return (struct nw_fleet_suspect){.a = ordered ? edge->a : edge->b,
-                                     .b = ordered ? edge->b : edge->a,
-                                     .share = NAN,
-                                     .class = -1};
-}
-
-static void add_edge(const struct work *work, size_t i, struct nw_fleet_suspect *suspect)
-{
-    const struct nw_fleet_edge *edge = &work->fleet->edges[i];
-    const struct nw_fleet_pair_score *score = &work->scores->pairs[i];
-
-    suspect->count++;
-    suspect->explained = nw_fleet_is_suspect(&work->scores->ends[edge->a]) ||
-                         nw_fleet_is_suspect(&work->scores->ends[edge->b]);
-    if (!is_bad(work, i))
-        return;
-    suspect->failed_count += score->state == NW_FLEET_FAILED;
-    suspect->slow_count += score->state == NW_FLEET_SLOW;
-    if (suspect->class < 0 || score->share < suspect->share ||
-        (isnan(suspect->share) && !isnan(score->share))) {
-        suspect->class = edge->class;
-        suspect->share = score->share;
-    }
-}
-
-static nw_rc collect_suspects(struct work *work)
-{
-    struct nw_fleet_scores *scores = work->scores;
-    size_t bad = 0, kept = 0;
-
-    for (size_t i = 0; i < work->fleet->edge_count; i++)
-        bad += is_bad(work, i);
-    scores->suspects = calloc(bad + 1, sizeof *scores->suspects);
-    if (scores->suspects == NULL)
-        return nw_fail(NW_ENOMEM, "no memory for %zu suspects", bad);
-    bad = 0;
-    for (size_t i = 0; i < work->fleet->edge_count; i++)
-        if (is_bad(work, i))
-            scores->suspects[bad++] = ends_of(&work->fleet->edges[i]);
-    qsort(scores->suspects, bad, sizeof *scores->suspects, compare_ends);
-    for (size_t i = 0; i < bad; i++)
-        if (kept == 0 || compare_ends(&scores->suspects[kept - 1], &scores->suspects[i]) != 0)
-            scores->suspects[kept++] = scores->suspects[i];
-    scores->suspect_count = kept;
-    for (size_t i = 0; i < work->fleet->edge_count; i++) {
-        const struct nw_fleet_suspect key = ends_of(&work->fleet->edges[i]);
-        struct nw_fleet_suspect *suspect =
-            bsearch(&key, scores->suspects, kept, sizeof key, compare_ends);
-
-        if (suspect != NULL)
-            add_edge(work, i, suspect);
-    }
-    qsort(scores->suspects, kept, sizeof *scores->suspects, compare_suspects);
-    return NW_OK;
-}
-
 /* ---- all of it ---------------------------------------------------------------------------------
  */
 
-static nw_rc allocate(struct work *work)
+static nw_rc allocate(struct nw_fleet_work *work)
 {
     const struct nw_fleet *fleet = work->fleet;
     struct nw_fleet_scores *scores = work->scores;
@@ -490,7 +413,7 @@ static nw_rc allocate(struct work *work)
 nw_rc nw_fleet_score(const struct nw_fleet *fleet, struct nw_fleet_scores *scores_out)
 {
     struct nw_fleet_scores scores = {0};
-    struct work work = {.fleet = fleet, .scores = &scores};
+    struct nw_fleet_work work = {.fleet = fleet, .scores = &scores};
     nw_rc rc = allocate(&work);
 
     for (int class = 0; class < fleet->class_count && rc == NW_OK; class ++) {
@@ -507,7 +430,7 @@ nw_rc nw_fleet_score(const struct nw_fleet *fleet, struct nw_fleet_scores *score
     if (rc == NW_OK && fleet->end_count > 0)
         judge_counts(&work);
     if (rc == NW_OK)
-        rc = collect_suspects(&work);
+        rc = nw_fleet_collect_suspects(&work);
     free(work.reach);
     free(work.values);
     free(work.first);
@@ -529,20 +452,6 @@ void nw_fleet_scores_free(struct nw_fleet_scores *scores)
     free(scores->classes);
     free(scores->suspects);
     *scores = (struct nw_fleet_scores){0};
-}
-
-double nw_fleet_high(double bytes_per_s, const struct nw_stats *time_ns)
-{
-    const double quick_ns = fmin(time_ns->low, time_ns->p25); /* fmin passes NAN over */
-
-    return quick_ns > 0 ? bytes_per_s * time_ns->median / quick_ns : NAN;
-}
-
-double nw_fleet_low(double bytes_per_s, const struct nw_stats *time_ns)
-{
-    const double slow_ns = fmax(time_ns->high, time_ns->p75);
-
-    return slow_ns > 0 ? bytes_per_s * time_ns->median / slow_ns : NAN;
 }
 
 bool nw_fleet_is_suspect(const struct nw_fleet_end *end)

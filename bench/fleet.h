@@ -24,6 +24,9 @@
 #include "base/err.h"
 #include "base/stats.h"
 
+/* collective of a pair's record that was measured there, then back; others are both ways at once */
+#define NW_FLEET_ONE_WAY "one_way"
+
 #define NW_FLEET_SLOW_SHARE 0.75
 #define NW_FLEET_SLOW_Z     (-3.5) /* Iglewicz & Hoaglin's limit for an outlier */
 #define NW_FLEET_LOW_SHARE  0.92   /* a node of eight NICs without one of them: 0.875 */
@@ -31,6 +34,8 @@
 #define NW_FLEET_LOW_LEAST  8 /* fewer may agree so closely by chance */
 /* Readings of one healthy fleet agree no better: a smaller deviation is not believed. */
 #define NW_FLEET_LEAST_DEVIATION 0.005 /* of the median */
+/* Where an end must be below this share of the usual to be named, that is said. */
+#define NW_FLEET_NOISY_SHARE 0.6
 /* More slow pairs than this are no suspects among many: the class is divided. */
 #define NW_FLEET_DIVIDED_SHARE (1.0 / 3)
 
@@ -57,6 +62,10 @@ struct nw_fleet_edge {
 double nw_fleet_high(double bytes_per_s, const struct nw_stats *time_ns);
 /* The worse of the interval and the slowest quarter: what others are held against. */
 double nw_fleet_low(double bytes_per_s, const struct nw_stats *time_ns);
+/* `again`: the pair alone. The better rate counts. One way after the other is another thing than
+ * both ways at once, where a message may wait for the other way's: it only says what the path can
+ * do. */
+void nw_fleet_again(struct nw_fleet_edge *edge, const struct nw_fleet_edge *again, bool one_way);
 
 struct nw_fleet { /* borrowed */
     int end_count, class_count;
@@ -90,6 +99,9 @@ struct nw_fleet_class {
     bool divided;      /* too many slow pairs: none is named */
     bool ends_divided; /* ends: the lower cluster is the larger one */
     struct nw_clusters end_clusters;
+    /* An end that reaches less than this share of the usual would be named, the noise of this class
+     * being what it is; NAN: fewer than three ends. */
+    double detect_share;
 };
 
 struct nw_fleet_suspect { /* two ends, over all classes */

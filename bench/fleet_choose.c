@@ -121,7 +121,8 @@ nw_rc nw_fleet_drop_cleared(const struct nw_fleet *fleet, struct nw_fleet_edge *
         memset(cleared, 0, (size_t)fleet->end_count * sizeof *cleared);
         for (size_t i = 0; i < count; i++)
             if (edges[i].class == class && edges[i].again &&
-                edges[i].bytes_per_s >= NW_FLEET_LOW_SHARE * usual) {
+                fmax(edges[i].bytes_per_s, edges[i].high_bytes_per_s) >=
+                    NW_FLEET_LOW_SHARE * usual) {
                 cleared[edges[i].a] |= nw_fleet_is_suspect(&before.ends[edges[i].a]);
                 cleared[edges[i].b] |= nw_fleet_is_suspect(&before.ends[edges[i].b]);
             }

@@ -233,6 +233,13 @@ static nw_rc tell_class(const struct tell *tell, int class)
             tell->names->kinds, row->end_clusters.high_count,
             nw_format_gb_per_s(high, row->end_clusters.high_mean), row->end_clusters.low_count,
             nw_format_gb_per_s(low, row->end_clusters.low_mean)));
+    if (row->detect_share < NW_FLEET_NOISY_SHARE)
+        NW_TRY(nw_findings_add(
+            tell->findings, NW_FINDING_WARN, "pairs-noisy", tell->names->classes[class],
+            "measure again while nothing else runs there, or with a larger --budget",
+            "the results vary so much that only what is below %.0f %% of the usual could be named; "
+            "whether anything between that and %.0f %% is slow is not known",
+            100 * row->detect_share, 100 * NW_FLEET_SLOW_SHARE));
     if (!row->divided)
         return NW_OK;
     if (!row->two_clusters)

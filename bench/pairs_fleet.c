@@ -9,14 +9,7 @@ static size_t fill(const struct nw_pair_rate *rates, size_t count, struct nw_fle
 
     for (size_t i = 0; i < count; i++)
         if (!rates[i].same_host)
-            edges[kept++] =
-                (struct nw_fleet_edge){.a = rates[i].rank_a,
-                                       .b = rates[i].rank_b,
-                                       .bytes_per_s = rates[i].bytes_per_s,
-                                       .high_bytes_per_s = rates[i].high_bytes_per_s,
-                                       .low_bytes_per_s = rates[i].low_bytes_per_s,
-                                       .again = rates[i].again,
-                                       .before_bytes_per_s = rates[i].before_bytes_per_s};
+            edges[kept++] = rates[i].edge;
     return kept;
 }
 

@@ -27,7 +27,7 @@ static nw_rc summarise(const struct nw_pair_rate *rates, size_t count, bool same
         return nw_fail(NW_ENOMEM, "no memory for %zu pairs", count);
     for (size_t i = 0; i < count; i++)
         if (rates[i].same_host == same_host)
-            values[found++] = rates[i].bytes_per_s;
+            values[found++] = rates[i].edge.bytes_per_s;
     rc = nw_stats_of(values, found, &stats);
     free(values);
     if (rc != NW_OK)
@@ -38,15 +38,15 @@ static nw_rc summarise(const struct nw_pair_rate *rates, size_t count, bool same
 
 static bool is_slow(const struct nw_pair_rate *rate, const struct class *class)
 {
-    if (class->count < CLASS_MIN || rate->bytes_per_s >= NW_SLOW_PAIR_SHARE * class->median)
+    if (class->count < CLASS_MIN || rate->edge.bytes_per_s >= NW_SLOW_PAIR_SHARE * class->median)
         return false;
     return class->mad == 0 ||
-           nw_modified_z(rate->bytes_per_s, class->median, class->mad) < -NW_SLOW_PAIR_Z;
+           nw_modified_z(rate->edge.bytes_per_s, class->median, class->mad) < -NW_SLOW_PAIR_Z;
 }
 
 static double share_of(const struct nw_slow_pair *pair)
 {
-    return pair->rate.bytes_per_s / pair->median_bytes_per_s;
+    return pair->rate.edge.bytes_per_s / pair->median_bytes_per_s;
 }
 
 /* Keep the slowest, in order. */
@@ -93,17 +93,17 @@ nw_rc nw_pairs_judge(const struct nw_pair_rate *rates, size_t count, int rank_co
     for (size_t i = 0; i < count; i++) {
         const int is = is_slow(&rates[i], &classes[rates[i].same_host]);
 
-        slow_count[rates[i].rank_a] += is;
-        slow_count[rates[i].rank_b] += is;
-        pair_count[rates[i].rank_a]++;
-        pair_count[rates[i].rank_b]++;
+        slow_count[rates[i].edge.a] += is;
+        slow_count[rates[i].edge.b] += is;
+        pair_count[rates[i].edge.a]++;
+        pair_count[rates[i].edge.b]++;
     }
     for (int rank = 0; rank < rank_count; rank++)
         if (slow_count[rank] > 1 && 2 * slow_count[rank] > pair_count[rank])
             slow.ranks[slow.rank_count++] = rank;
     for (size_t i = 0; i < count; i++)
         if (is_slow(&rates[i], &classes[rates[i].same_host]) &&
-            !is_suspect(&slow, rates[i].rank_a) && !is_suspect(&slow, rates[i].rank_b))
+            !is_suspect(&slow, rates[i].edge.a) && !is_suspect(&slow, rates[i].edge.b))
             insert(&slow, &rates[i], classes[rates[i].same_host].median);
     *slow_out = slow;
 out:

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "bench/fleet.h"
 
 #define NW_SLOW_PAIR_SHARE 0.75
 /* Iglewicz & Hoaglin's limit for an outlier. */
@@ -18,12 +19,8 @@
 #define NW_SLOW_PAIRS_MAX 8 /* the slowest; more would hide them */
 
 struct nw_pair_rate {
-    int rank_a, rank_b;
     bool same_host;
-    double bytes_per_s;
-    /* of bench/fleet.h; not looked at here */
-    double high_bytes_per_s, low_bytes_per_s, before_bytes_per_s;
-    bool again;
+    struct nw_fleet_edge edge; /* of ranks; of it only the rate is looked at here */
 };
 
 struct nw_slow_pair {

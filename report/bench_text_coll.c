@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "bench/fleet.h"
 #include "report/bench_text_parts.h"
 
 static const char *rank_cell(char text[32], const struct nw_record *record)
@@ -214,7 +215,8 @@ static void pairs_header(const struct nw_bench_text *text)
 
 static void retest_header(const struct nw_bench_text *text)
 {
-    fprintf(text->stream, "#\n# suspects again, two hosts at a time, the others idle\n#\n");
+    fprintf(text->stream, "#\n# suspects again, two hosts at a time, the others idle: as before, "
+                          "then one way at a time\n#\n");
     pair_columns(text);
 }
 
@@ -222,12 +224,13 @@ static void pairs_record(struct nw_bench_text *text, const struct nw_record *rec
 {
     char time[32], interval[32], rate[32], wrong[32];
 
-    fprintf(text->stream, "pair %5d %5d  %-20s %-20s  %10" PRIu64 "  %9s  %6s  %8s %6s\n",
+    fprintf(text->stream, "pair %5d %5d  %-20s %-20s  %10" PRIu64 "  %9s  %6s  %8s %6s%s\n",
             record->peer_a, record->peer_b, record->host_a, record->host_b, record->bytes,
             nw_bench_cell(time, record->time_ns.median / 1e3, 9),
             nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
-            nw_bench_cell(rate, record->algbw_bytes_per_s / 1e9, 8),
-            nw_bench_wrong_cell(wrong, record));
+            nw_bench_cell(rate, record->busbw_bytes_per_s / 1e9, 8),
+            nw_bench_wrong_cell(wrong, record),
+            strcmp(record->collective, NW_FLEET_ONE_WAY) == 0 ? " there and back" : "");
 }
 
 static void pairs_footer(struct nw_bench_text *text)

@@ -31,7 +31,7 @@ static nw_rc print_classes(FILE *stream, const struct nw_fleet_level *level)
     static const struct nw_column columns[] = {
         {"pairs of", NW_LEFT},     {"measured", NW_RIGHT},    {"no result", NW_RIGHT},
         {"slow", NW_RIGHT},        {"median GB/s", NW_RIGHT}, {"usual best GB/s", NW_RIGHT},
-        {"two clusters", NW_LEFT},
+        {"named below", NW_RIGHT}, {"two clusters", NW_LEFT},
     };
     struct nw_table *table;
 
@@ -39,7 +39,7 @@ static nw_rc print_classes(FILE *stream, const struct nw_fleet_level *level)
     for (int i = 0; i < level->fleet.class_count; i++) {
         const struct nw_fleet_class *row = &level->scores.classes[i];
         char measured[32], failed[32], slow[32], median[32], usual[32], low[32], high[32];
-        char clusters[96] = "";
+        char clusters[96] = "", limit[32];
 
         if (row->pair_count == 0)
             continue;
@@ -50,10 +50,10 @@ static nw_rc print_classes(FILE *stream, const struct nw_fleet_level *level)
             snprintf(clusters, sizeof clusters, "%zu near %s, %zu near %s",
                      row->clusters.high_count, nw_format_gb_per_s(high, row->clusters.high_mean),
                      row->clusters.low_count, nw_format_gb_per_s(low, row->clusters.low_mean));
-        nw_table_row(table,
-                     (const char *[]){level->classes[i], measured, failed, slow,
-                                      nw_format_gb_per_s(median, row->median_bytes_per_s),
-                                      nw_format_gb_per_s(usual, row->usual_bytes_per_s), clusters});
+        nw_table_row(table, (const char *[]){level->classes[i], measured, failed, slow,
+                                             nw_format_gb_per_s(median, row->median_bytes_per_s),
+                                             nw_format_gb_per_s(usual, row->usual_bytes_per_s),
+                                             percent(limit, row->detect_share), clusters});
     }
     return nw_table_print(table, stream);
 }
@@ -75,12 +75,16 @@ static int compare_ends(const void *left, const void *right, void *user)
     const struct nw_fleet_end *ends = user;
     const int x = *(const int *)left, y = *(const int *)right;
     const struct nw_fleet_end *a = &ends[x], *b = &ends[y];
+    const double share_a = isnan(a->share) ? INFINITY : a->share;
+    const double share_b = isnan(b->share) ? INFINITY : b->share;
     const size_t bad_a = a->slow_count + a->failed_count, bad_b = b->slow_count + b->failed_count;
 
     if (rank_of_state(a->state) != rank_of_state(b->state))
         return rank_of_state(a->state) - rank_of_state(b->state);
     if (bad_a != bad_b)
         return bad_a > bad_b ? -1 : 1;
+    if (share_a != share_b)
+        return share_a < share_b ? -1 : 1;
     return x - y;
 }
 

@@ -158,19 +158,31 @@ static double rate_of(const struct nw_record *record)
     return record->rc == NW_OK && record->busbw_bytes_per_s > 0 ? record->busbw_bytes_per_s : NAN;
 }
 
+static bool is_one_way(const struct nw_record *record)
+{
+    return strcmp(record->collective, NW_FLEET_ONE_WAY) == 0;
+}
+
+/* Whose rates a retest belongs to. */
+static const char *pair_collective(const struct nw_record *record)
+{
+    return is_one_way(record) ? "sendrecv" : record->collective;
+}
+
 /* Of pairs only the largest size is a bandwidth. */
 static uint64_t largest_pair(struct work *work, const struct nw_run *run,
                              const struct nw_record *like)
 {
     uint64_t most = 0;
 
-    if (run == work->largest_run && strcmp(like->collective, work->largest_like->collective) == 0 &&
+    if (run == work->largest_run &&
+        strcmp(pair_collective(like), pair_collective(work->largest_like)) == 0 &&
         strcmp(like->lane, work->largest_like->lane) == 0)
         return work->largest_bytes;
     for (size_t i = 0; i < run->record_count; i++) {
         const struct nw_record *record = &run->records[i];
 
-        if (is_case(record, "pairs") && strcmp(record->collective, like->collective) == 0 &&
+        if (is_case(record, "pairs") && strcmp(record->collective, pair_collective(like)) == 0 &&
             strcmp(record->lane, like->lane) == 0 && record->bytes > most)
             most = record->bytes;
     }
@@ -186,30 +198,23 @@ static nw_rc add_pair_of_ranks(struct work *work, const struct nw_record *record
         .bytes_per_s = rate_of(record),
         .high_bytes_per_s = nw_fleet_high(rate_of(record), &record->time_ns),
         .low_bytes_per_s = nw_fleet_low(rate_of(record), &record->time_ns)};
+    const bool one_way = is_one_way(record);
     char title[128], size[32];
 
     NW_TRY(rank_of(work, record->host_a, record->peer_a, &edge.a));
     NW_TRY(rank_of(work, record->host_b, record->peer_b, &edge.b));
-    snprintf(title, sizeof title, "%s %s, lane %s%s", record->collective,
+    snprintf(title, sizeof title, "%s %s, lane %s%s", pair_collective(record),
              nw_format_bytes(size, record->bytes), record->lane,
              strcmp(record->host_a, record->host_b) == 0 ? ", within a host" : "");
     NW_TRY(index_of(&work->classes[NW_FLEET_RANKS], title, &edge.class));
     if (!is_case(record, "retest"))
         return add_edge(work, NW_FLEET_RANKS, &edge);
-    work->report->retest_count++;
+    work->report->retest_count += !one_way;
     for (size_t i = 0; i < work->edge_count[NW_FLEET_RANKS]; i++) {
         struct nw_fleet_edge *old = &work->edges[NW_FLEET_RANKS][i];
 
-        if (old->class != edge.class || old->a != edge.a || old->b != edge.b)
-            continue;
-        if (!old->again)
-            old->before_bytes_per_s = old->bytes_per_s;
-        old->again = true;
-        if (!(old->bytes_per_s >= edge.bytes_per_s) && !isnan(edge.bytes_per_s)) {
-            old->bytes_per_s = edge.bytes_per_s;
-            old->high_bytes_per_s = edge.high_bytes_per_s;
-            old->low_bytes_per_s = edge.low_bytes_per_s;
-        }
+        if (old->class == edge.class && old->a == edge.a && old->b == edge.b)
+            nw_fleet_again(old, &edge, one_way);
     }
     return NW_OK;
 }

@@ -56,6 +56,7 @@ static nw_rc class_to_json(const struct nw_fleet_level *level, int index, json_t
     NW_TRY(nw_json_set_u64(json, "slow_pairs", row->slow_count));
     NW_TRY(nw_json_set_real(json, "median_bytes_per_s", row->median_bytes_per_s));
     NW_TRY(nw_json_set_real(json, "usual_bytes_per_s", row->usual_bytes_per_s));
+    NW_TRY(nw_json_set_real(json, "named_below_share", row->detect_share));
     NW_TRY(nw_json_set_bool(json, "two_clusters", row->two_clusters));
     NW_TRY(nw_json_set_bool(json, "divided", row->divided));
     if (!row->two_clusters)

@@ -457,3 +457,70 @@ Test(bench_fleet, hosts_and_their_pairs_explain_those_of_their_ranks_and_one_slo
     drop(groups);
     drop(sample);
 }
+
+/* Over TCP both ways at once may take twice as long on a good wire, time and again. */
+Test(bench_fleet, a_host_that_is_slow_only_both_ways_at_once_is_no_suspect)
+{
+    struct sample *sample = make(4, 0.01, 3);
+    const struct nw_fleet_edge slow = {.bytes_per_s = 5e9, .high_bytes_per_s = 5.1e9};
+    const struct nw_fleet_edge one_way = {.bytes_per_s = 9.9e9, .high_bytes_per_s = 10e9};
+    char text[512];
+
+    slow_host(sample, 3, 0.5);
+    score(sample, text);
+    cr_expect_str_eq(text, "slow:3 ");
+    nw_fleet_scores_free(&sample->scores);
+    nw_fleet_again(edge(sample, 0, 3), &slow, false);
+    score(sample, text);
+    cr_expect_str_eq(text, "slow:3 ", "confirmed alone");
+    nw_fleet_scores_free(&sample->scores);
+    nw_fleet_again(edge(sample, 0, 3), &one_way, true);
+    cr_expect_float_eq(edge(sample, 0, 3)->bytes_per_s, 5e9, 0.1e9, "a rate of another thing");
+    cr_assert_eq(nw_fleet_drop_cleared(&sample->fleet, sample->edges, &sample->fleet.edge_count),
+                 NW_OK);
+    score(sample, text);
+    cr_expect_str_eq(text, "");
+    nw_fleet_scores_free(&sample->scores);
+    free(sample);
+}
+
+/* A host just below what the class says is named, one just above is not; where that limit is low,
+ * the findings say so. */
+Test(bench_fleet, the_limit_of_what_would_be_named_is_told_and_holds)
+{
+    static const struct {
+        double noise, unsteady;
+        bool told;
+    } rows[] = {{0.002, 1.0, false}, {0.02, 1.1, false}, {0.05, 1.4, false}, {0.05, 2.2, true}};
+
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (int below = 0; below < 2; below++) {
+            struct sample *sample = make(6, rows[r].noise, 7);
+            const char *const six[] = {"a", "b", "c", "d", "e", "f"}, *const classes[] = {"all"};
+            const struct nw_fleet_names all = {"host", "hosts", six, classes};
+            struct nw_findings findings = {0};
+            char text[512];
+            double limit;
+
+            for (size_t i = 0; i < sample->fleet.edge_count; i++)
+                sample->edges[i].high_bytes_per_s = rows[r].unsteady * sample->edges[i].bytes_per_s;
+            score(sample, text);
+            cr_expect_str_eq(text, "");
+            limit = sample->scores.classes[0].detect_share;
+            cr_assert(limit > 0.3 && limit <= NW_FLEET_SLOW_SHARE, "%g", limit);
+            cr_assert_eq(nw_fleet_findings(&sample->fleet, &sample->scores, &all, 8, &findings),
+                         NW_OK);
+            cr_expect_eq(findings.count > 0, rows[r].told);
+            nw_findings_free(&findings);
+            nw_fleet_scores_free(&sample->scores);
+            for (size_t i = 0; i < sample->fleet.edge_count; i++)
+                if (sample->edges[i].a == 2 || sample->edges[i].b == 2) {
+                    sample->edges[i].bytes_per_s *= limit * (below ? 0.9 : 1.1);
+                    sample->edges[i].high_bytes_per_s *= limit * (below ? 0.9 : 1.1);
+                }
+            score(sample, text);
+            cr_expect_str_eq(text, below ? "slow:2 " : "", "row %zu, limit %g", r, limit);
+            nw_fleet_scores_free(&sample->scores);
+            free(sample);
+        }
+}

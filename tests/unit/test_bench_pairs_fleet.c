@@ -23,8 +23,10 @@ static void make(struct sample *sample)
     for (int a = 0; a < RANKS; a++)
         for (int b = a + PER_HOST; b < RANKS; b += PER_HOST) {
             seed = seed * 1103515245u + 12345u;
-            sample->rates[sample->count++] = (struct nw_pair_rate){
-                .rank_a = a, .rank_b = b, .bytes_per_s = 10e9 + 2e5 * (double)(seed >> 16 & 1023)};
+            sample->rates[sample->count++] =
+                (struct nw_pair_rate){.edge.a = a,
+                                      .edge.b = b,
+                                      .edge.bytes_per_s = 10e9 + 2e5 * (double)(seed >> 16 & 1023)};
         }
 }
 
@@ -56,8 +58,8 @@ Test(bench_pairs_fleet, one_slow_nic_of_eight_is_a_suspect_rank_on_a_good_host)
 
     make(&sample);
     for (size_t i = 0; i < sample.count; i++)
-        if (sample.rates[i].rank_a == 11 || sample.rates[i].rank_b == 11)
-            sample.rates[i].bytes_per_s *= 0.5;
+        if (sample.rates[i].edge.a == 11 || sample.rates[i].edge.b == 11)
+            sample.rates[i].edge.bytes_per_s *= 0.5;
     judge(&sample);
     cr_expect_eq(suspects(&sample.judged.hosts, &sample.judged.host_scores, &last), 0);
     cr_expect_eq(suspects(&sample.judged.ranks, &sample.judged.rank_scores, &last), 1);
@@ -77,12 +79,12 @@ Test(bench_pairs_fleet, of_a_slow_host_no_rank_is_named_and_the_slowest_is_measu
 
     make(&sample);
     for (size_t i = 0; i < sample.count; i++) {
-        const int a = sample.rates[i].rank_a / PER_HOST, b = sample.rates[i].rank_b / PER_HOST;
+        const int a = sample.rates[i].edge.a / PER_HOST, b = sample.rates[i].edge.b / PER_HOST;
 
         if (a == 4 || b == 4)
-            sample.rates[i].bytes_per_s *= 0.3;
+            sample.rates[i].edge.bytes_per_s *= 0.3;
         else if (a == 0)
-            sample.rates[i].bytes_per_s *= 0.6;
+            sample.rates[i].edge.bytes_per_s *= 0.6;
     }
     judge(&sample);
     cr_expect_eq(suspects(&sample.judged.hosts, &sample.judged.host_scores, &last), 2);
@@ -103,14 +105,14 @@ Test(bench_pairs_fleet, a_host_that_does_well_alone_is_no_suspect_by_its_other_p
     make(&sample);
     for (size_t i = 0; i < sample.count; i++) {
         struct nw_pair_rate *rate = &sample.rates[i];
-        const int a = rate->rank_a / PER_HOST, b = rate->rank_b / PER_HOST;
+        const int a = rate->edge.a / PER_HOST, b = rate->edge.b / PER_HOST;
 
         if (a != 0)
             continue;
-        rate->before_bytes_per_s = rate->bytes_per_s * 0.33;
-        rate->again = b == 1;
-        if (!rate->again)
-            rate->bytes_per_s *= 0.33;
+        rate->edge.before_bytes_per_s = rate->edge.bytes_per_s * 0.33;
+        rate->edge.again = b == 1;
+        if (!rate->edge.again)
+            rate->edge.bytes_per_s *= 0.33;
     }
     judge(&sample);
     cr_expect_eq(suspects(&sample.judged.hosts, &sample.judged.host_scores, &last), 0);
