@@ -66,19 +66,28 @@ size_t nw_nic_rails(const struct nw_nic *nics, size_t count, int host_a, int hos
     return found;
 }
 
+static const char *pair_text(const struct nw_bench *bench, const struct nw_nics *nics,
+                             const struct nw_nic_pair *pair, char text[400])
+{
+    const struct nw_nic *a = &nics->items[pair->a], *b = &nics->items[pair->b];
+
+    snprintf(text, 400, "%s %s and %s %s", bench->comm->host_names[a->host], a->name,
+             bench->comm->host_names[b->host], b->name);
+    return text;
+}
+
 static const struct nw_nic_pair *first_by(const struct nw_nic_pair *pairs, size_t count, nw_rail by,
-                                          size_t *others_out)
+                                          size_t *all_out)
 {
     const struct nw_nic_pair *first = NULL;
 
-    *others_out = 0;
+    *all_out = 0;
     for (size_t i = 0; i < count; i++) {
         if (pairs[i].rail != by)
             continue;
         if (first == NULL)
             first = &pairs[i];
-        else
-            ++*others_out;
+        ++*all_out;
     }
     return first;
 }
@@ -86,36 +95,28 @@ static const struct nw_nic_pair *first_by(const struct nw_nic_pair *pairs, size_
 void nw_nic_tell_rails(struct nw_bench *bench, const struct nw_nics *nics,
                        const struct nw_nic_pair *pairs, size_t count)
 {
-    static const struct {
-        nw_rail by;
-        nw_severity severity;
-        const char *how;
-    } rows[] = {
-        {NW_RAIL_PCI, NW_FINDING_INFO, "they have the same PCI address"},
-        {NW_RAIL_PLACE, NW_FINDING_WARN,
-         "they have the same place in their hosts' lists, and may not be on one switch"},
-    };
+    static const char remedy[] = "the same names on all hosts (udev, or one order of the driver), "
+                                 "or --ib-dev with those that are meant";
+    const struct nw_nic_pair *pair;
+    char where[400];
+    size_t all;
 
     if (bench->dry || bench->told_rails)
         return;
     bench->told_rails = true;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        char where[400], more[64] = "";
-        size_t others;
-        const struct nw_nic_pair *pair = first_by(pairs, count, rows[i].by, &others);
-
-        if (pair == NULL)
-            continue;
-        snprintf(where, sizeof where, "%s %s and %s %s",
-                 bench->comm->host_names[nics->items[pair->a].host], nics->items[pair->a].name,
-                 bench->comm->host_names[nics->items[pair->b].host], nics->items[pair->b].name);
-        if (others > 0)
-            snprintf(more, sizeof more, " (so were %zu more)", others);
-        nw_bench_finding(bench, rows[i].severity, "nic-matched", where,
-                         "the same names on all hosts (udev, or one order of the driver), or "
-                         "--ib-dev with those that are meant",
-                         "these NICs have different names and were taken for one rail because "
-                         "%s%s",
-                         rows[i].how, more);
-    }
+    pair = first_by(pairs, count, NW_RAIL_PCI, &all);
+    if (pair != NULL)
+        nw_bench_finding(bench, NW_FINDING_INFO, "nic-matched", pair_text(bench, nics, pair, where),
+                         remedy,
+                         "NICs of different names were taken for one rail by their PCI address, "
+                         "which is the same (pairs of that kind: %zu)",
+                         all);
+    pair = first_by(pairs, count, NW_RAIL_PLACE, &all);
+    if (pair != NULL)
+        nw_bench_finding(bench, NW_FINDING_WARN, "nic-matched", pair_text(bench, nics, pair, where),
+                         remedy,
+                         "NICs of different names and PCI addresses were taken for one rail by "
+                         "their place in their hosts' lists: they may be on different switches "
+                         "(pairs of that kind: %zu)",
+                         all);
 }

@@ -39,19 +39,21 @@ void nw_ports_tell(struct nw_bench *bench, const char *collective, const struct 
                    uint64_t bytes, double time_ns)
 {
     const double bytes_per_s = use->call_bytes / time_ns * 1e9;
-    char where[128], rate[32], size[32], sent[32], line[96] = "", more[64] = "";
+    char where[128], rate[32], size[32], sent[32], line[96] = "";
 
     snprintf(where, sizeof where, "%s, %s", collective, bench->comm->host_names[use->host]);
     if (use->bits_per_s > 0)
         snprintf(line, sizeof line, ", %.0f %% of the %.6g Gb/s of its NICs",
                  800 * bytes_per_s / use->bits_per_s, use->bits_per_s / 1e9);
-    if (use->left_out > 0)
-        snprintf(more, sizeof more, "; %zu less busy ports are not counted", use->left_out);
     nw_bench_finding(bench, NW_FINDING_INFO, "scaling-wire", where, NULL,
-                     "a call of %s over %d hosts moves %s one way through %s: %s GB/s%s%s",
+                     "a call of %s over %d hosts moves %s one way through %s: %s GB/s%s",
                      nw_format_bytes(size, bytes), bench->comm->host_count,
                      nw_format_bytes(sent, (uint64_t)use->call_bytes), use->used,
-                     nw_format_gb_per_s(rate, bytes_per_s), line, more);
+                     nw_format_gb_per_s(rate, bytes_per_s), line);
+    if (use->left_out > 0)
+        nw_bench_finding(bench, NW_FINDING_INFO, "ports-left-out", where, NULL,
+                         "the host has many ports: the %zu least busy ones are not counted",
+                         use->left_out);
     if (use->used_count < wanted_ports(bench->comm, use))
         tell_idle(bench, where, use);
     else if (use->used_count > 1 && use->busiest_share * use->used_count > UNEVEN)

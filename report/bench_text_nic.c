@@ -29,12 +29,12 @@ static const char *title_of(const struct nw_record *record)
 static void nic_header(const struct nw_bench_text *text)
 {
     if (strcmp(text->series.lane, "verbs") != 0)
-        fprintf(
-            text->stream,
-            "#\n# %s: without RDMA (lane %s), %s%s\n# data go from the ranks of the first host to "
-            "those of the second; GB/s of one way, of all ranks together\n#\n",
-            text->series.case_name, text->series.lane, title_of(&text->series),
-            nw_bench_simulated(text));
+        fprintf(text->stream,
+                "#\n# %s: over the run's communicator (lane %s), %s%s\n# data go from the ranks of "
+                "the first host to "
+                "those of the second; GB/s of one way, of all ranks together\n#\n",
+                text->series.case_name, text->series.lane, title_of(&text->series),
+                nw_bench_simulated(text));
     else
         fprintf(
             text->stream,

@@ -284,7 +284,7 @@ Test(bench_nics, rails_of_different_names_are_said_once_and_of_one_name_not_at_a
     bench.told_rails = false;
     nw_nic_tell_rails(&bench, &nics, pairs, count);
     cr_expect_not_null(strstr(heard, "nic-matched one a and two b: "), "%s", heard);
-    cr_expect_not_null(strstr(heard, "the same PCI address|nic-matched one c and two d: "));
+    cr_expect_not_null(strstr(heard, "|nic-matched one c and two d: "), "%s", heard);
     heard[0] = '\0';
     nw_nic_tell_rails(&bench, &nics, pairs, count);
     cr_expect_str_eq(heard, "");
