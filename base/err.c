@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/words.h"
+
 static _Thread_local struct nw_err nw_err_last;
 static const char *nw_err_prefix = "nodeworth";
 
@@ -15,8 +17,7 @@ static const struct {
 #undef X
 };
 
-/* A broken multi-byte character at a cut end would spoil the terminal line it is printed on. */
-static void trim_torn_utf8(char *text)
+void nw_trim_torn_utf8(char *text)
 {
     size_t length = strlen(text);
     size_t lead = length;
@@ -45,7 +46,7 @@ nw_rc nw_fail_at(nw_rc rc, const char *lib, int lib_code, const char *where, con
     if (length < 0)
         snprintf(text, sizeof text, "%s", nw_rc_text(rc));
     if (length >= (int)sizeof text)
-        trim_torn_utf8(text);
+        nw_trim_torn_utf8(text);
     for (char *c = text; *c != '\0'; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7F)
             *c = ' ';
@@ -99,9 +100,9 @@ void nw_message(const char *format, ...)
     va_list arguments;
 
     va_start(arguments, format);
-    if (vsnprintf(text, sizeof text, format, arguments) >= (int)sizeof text)
-        trim_torn_utf8(text);
+    if (vsnprintf(text, sizeof text, nw_tr(format), arguments) >= (int)sizeof text)
+        nw_trim_torn_utf8(text);
     va_end(arguments);
     /* One call: lines of several ranks on one terminal stay whole. */
-    fprintf(stderr, "%s: %s\n", nw_err_prefix, text);
+    fprintf(stderr, "%s: %s\n", nw_err_prefix, nw_spoken(text));
 }

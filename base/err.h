@@ -78,9 +78,12 @@ const char *nw_rc_name(nw_rc rc); /* "NW_EIO" */
 const char *nw_rc_text(nw_rc rc); /* "input or output failed" */
 int nw_rc_exit_code(nw_rc rc);
 
-/* Messages for people, on stderr: "nodeworth bench: text\n". Only cli/ calls these; the library
- * folders return. */
+/* Messages for people, on stderr: "nodeworth bench: text\n", in their language (base/words.h). Only
+ * cli/ calls these; the library folders return. */
 void nw_message_prefix(const char *prefix); /* "nodeworth bench", kept by reference */
 void nw_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A torn character at the end of a cut text would spoil the terminal's line: it is taken away. */
+void nw_trim_torn_utf8(char *text);
 
 #endif

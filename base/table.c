@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/words.h"
+
 enum { TABLE_WIDTH = 100 };
 
 struct nw_table {
@@ -33,7 +35,7 @@ nw_rc nw_table_open(const struct nw_column *columns, size_t count, struct nw_tab
                           : columns[i].align == NW_WRAP ? SCOLS_FL_WRAP
                                                         : 0;
 
-        if (scols_table_new_column(table->columns, columns[i].title, 0, flags) == NULL) {
+        if (scols_table_new_column(table->columns, nw_spoken(columns[i].title), 0, flags) == NULL) {
             nw_table_free(table);
             return nw_fail(NW_ENOMEM, "no memory for a table of %zu columns", count);
         }
@@ -59,7 +61,7 @@ static nw_rc add_row(struct nw_table *table, struct libscols_line *parent, const
         return nw_fail(NW_ENOMEM, "no memory for a table row");
     table->lines[table->line_count++] = line;
     for (size_t i = 0; i < table->column_count; i++)
-        if (cells[i] != NULL && scols_line_set_data(line, i, cells[i]) != 0)
+        if (cells[i] != NULL && scols_line_set_data(line, i, nw_spoken(cells[i])) != 0)
             return nw_fail(NW_ENOMEM, "no memory for a table cell");
     return NW_OK;
 }

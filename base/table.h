@@ -1,5 +1,5 @@
 /* Public. Aligned tables over libsmartcols: right widths for Chinese, right-aligned numbers,
- * optional tree column.
+ * optional tree column. Titles, cells and paragraphs are translated (base/words.h).
  *
  *     static const struct nw_column columns[] = {{"Claim", NW_LEFT}, {"measured", NW_RIGHT}};
  *     struct nw_table *table;

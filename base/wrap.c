@@ -4,10 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
+
 enum { PAGE_WIDTH = 100 };
 
-/* Bytes of the character at `text` (never past the end), its columns into *width_out. East Asian
- * blocks from U+2E80 on are two columns wide (Unicode TR 11, simplified). */
+/* East Asian blocks from U+2E80 on are two columns wide but for half-width forms; what only marks
+ * the character before it has none (Unicode TR 11, simplified). */
+static int width_of(uint32_t code)
+{
+    if ((code >= 0x300 && code < 0x370) || (code >= 0x200B && code <= 0x200F) ||
+        (code >= 0xFE00 && code <= 0xFE0F) || code == 0xFEFF)
+        return 0;
+    return code >= 0x2E80 && !(code >= 0xFF61 && code <= 0xFFDC) ? 2 : 1;
+}
+
+/* Bytes of the character at `text` (never past the end), its columns into *width_out. */
 static size_t next_character(const char *text, int *width_out)
 {
     const unsigned char *at = (const unsigned char *)text;
@@ -17,7 +28,7 @@ static size_t next_character(const char *text, int *width_out)
 
     while (length < expected && (at[length] & 0xC0) == 0x80)
         code = code << 6 | (at[length++] & 0x3F);
-    *width_out = code >= 0x2E80 ? 2 : 1;
+    *width_out = width_of(code);
     return length;
 }
 
@@ -32,21 +43,38 @@ int nw_text_width(const char *text)
     return columns;
 }
 
-/* The piece that must not be broken: a word of narrow characters, or one wide character. */
+static bool begins_with(const char *text, const char *const *marks)
+{
+    for (; *marks != NULL; marks++)
+        if (strncmp(text, *marks, strlen(*marks)) == 0)
+            return true;
+    return false;
+}
+
+/* No line begins with a closing mark, none ends with an opening one. */
+static const char *const closing[] = {"，", "。", "；", "：", "、", "）",
+                                      "”",  "》", "？", "！", NULL};
+static const char *const opening[] = {"（", "“", "《", NULL};
+
+/* The piece that must not be broken: a word of narrow characters, or one wide character with its
+ * marks. */
 static size_t next_piece(const char *text, int *columns_out)
 {
     size_t length = 0;
     int columns = 0, width;
+    bool opened = false;
 
     while (text[length] != '\0' && text[length] != ' ') {
         const size_t step = next_character(text + length, &width);
+        const bool opens = begins_with(text + length, opening);
 
-        if (width == 2 && length > 0)
+        if (width == 2 && length > 0 && !opened && !begins_with(text + length, closing))
             break;
         length += step;
         columns += width;
-        if (width == 2)
+        if (width == 2 && !opens && !begins_with(text + length, closing))
             break;
+        opened = opens;
     }
     *columns_out = columns;
     return length;
@@ -54,9 +82,12 @@ static size_t next_piece(const char *text, int *columns_out)
 
 void nw_print_wrapped(FILE *stream, const char *first, const char *rest, const char *text)
 {
-    int column = nw_text_width(first), columns;
+    int column, columns;
     bool empty = true; /* nothing but the prefix is on the line */
 
+    first = nw_spoken(first);
+    text = nw_spoken(text);
+    column = nw_text_width(first);
     fputs(first, stream);
     while (*text != '\0') {
         size_t blanks = strspn(text, " ");

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
+#include "cli/help.h"
 #include "collectives/launch.h"
 
 size_t nw_cli_embed(struct nw_option *to, const struct nw_option *rows, size_t count, size_t offset,
@@ -60,20 +62,38 @@ static void print_version(FILE *stream, struct argp_state *state)
     fprintf(stream, "nodeworth %s\n", nw_version);
 }
 
+static bool asks_for(int argc, char **argv, const char *word, const char *letter)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], word) == 0 || strcmp(argv[i], letter) == 0)
+            return true;
+    return false;
+}
+
 static bool asks_for_help(int argc, char **argv)
 {
-    static const char *const words[] = {"--help", "-?", "--usage", "--version", "-V"};
+    return asks_for(argc, argv, "--help", "-?") || asks_for(argc, argv, "--usage", "--usage") ||
+           asks_for(argc, argv, "--version", "-V");
+}
 
-    for (int i = 1; i < argc; i++)
-        for (size_t word = 0; word < sizeof words / sizeof *words; word++)
-            if (strcmp(argv[i], words[word]) == 0)
-                return true;
-    return false;
+static error_t parse(const struct argp *argp, struct nw_cli *cli, int argc, char **argv,
+                     bool speaks)
+{
+    if (!speaks)
+        return argp_parse(argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_EXIT, NULL, cli);
+    if (nw_spoken_language()->words == NULL)
+        return argp_parse(argp, argc, argv, 0, NULL, cli);
+    if (asks_for(argc, argv, "--help", "-?")) {
+        nw_help_print(stdout, argv[0], cli);
+        exit(0);
+    }
+    return asks_for_help(argc, argv) ? argp_parse(argp, argc, argv, 0, NULL, cli)
+                                     : nw_help_parse(argp, argc, argv, cli);
 }
 
 nw_rc nw_cli_parse(struct nw_cli *cli, int argc, char **argv, bool speaks)
 {
-    struct argp_option *rows = calloc(cli->row_count + 1, sizeof *rows);
+    struct argp_option *rows = calloc(cli->row_count + 2, sizeof *rows);
     struct argp argp = {
         .options = rows, .parser = parse_option, .args_doc = cli->arguments, .doc = cli->doc};
     error_t error = 0;
@@ -86,10 +106,11 @@ nw_rc nw_cli_parse(struct nw_cli *cli, int argc, char **argv, bool speaks)
     argp_err_exit_status = 2;
     nw_clear_error();
     nw_option_argp_rows(cli->rows, cli->row_count, rows);
+    rows[cli->row_count] = nw_help_lang_row; /* main has taken it out of the command line */
     if (nw_options_reset(cli->rows, cli->row_count, cli->target) != NW_OK)
         error = EINVAL;
     if (error == 0)
-        error = argp_parse(&argp, argc, argv, speaks ? 0 : ARGP_NO_ERRS | ARGP_NO_EXIT, NULL, cli);
+        error = parse(&argp, cli, argc, argv, speaks);
     free(rows);
     cli->positional = argv + argc - cli->positional_count; /* argp has put them last, in order */
     if (error == 0)

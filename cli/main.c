@@ -1,9 +1,11 @@
 /* nodeworth: a table of subcommands. */
 #include <locale.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/units.h"
+#include "base/words.h"
 #include "cli/check_read.h"
 #include "cli/cli.h"
 #include "cli/worker.h"
@@ -44,14 +46,14 @@ static const struct nw_command nw_inner_commands[] = {
 
 static void print_usage(FILE *stream)
 {
-    fprintf(stream,
-            "Usage: nodeworth COMMAND [OPTION...]\n"
-            "       mpirun -np RANKS [--hostfile HOSTS] nodeworth run|check|bench [OPTION...]\n\n"
-            "Is this machine what was quoted, how long is a training step, is a second "
-            "node worth its price?\n\n");
+    nw_print(stream,
+             "Usage: nodeworth COMMAND [OPTION...]\n"
+             "       mpirun -np RANKS [--hostfile HOSTS] nodeworth run|check|bench [OPTION...]\n\n"
+             "Is this machine what was quoted, how long is a training step, is a second "
+             "node worth its price?\n\n");
     for (const struct nw_command *command = nw_commands; command->name != NULL; command++)
-        fprintf(stream, "  %-9s %s\n", command->name, command->summary);
-    fprintf(
+        fprintf(stream, "  %-9s %s\n", command->name, nw_tr(command->summary));
+    nw_print(
         stream,
         "\nEach command: nodeworth COMMAND --help. Exit codes: 0 pass, 1 a finding fails, 2 bad "
         "input,\n3 inconclusive, 4 the run itself broke.\n");
@@ -66,10 +68,12 @@ static int unknown_command(const char *name)
     for (size_t i = 0; i < sizeof nw_commands / sizeof *nw_commands; i++)
         names[i] = nw_commands[i].name;
     near = nw_nearest_name(name, names);
-    return nw_cli_fail(nw_fail(NW_EUSAGE, "unknown command \"%s\"%s%s%s. Accepted: %s", name,
-                               near != NULL ? "; did you mean \"" : "", near != NULL ? near : "",
-                               near != NULL ? "\"?" : "",
-                               nw_join_names(accepted, sizeof accepted, names)));
+    nw_join_names(accepted, sizeof accepted, names);
+    if (near != NULL)
+        return nw_cli_fail(nw_fail(NW_EUSAGE,
+                                   "unknown command \"%s\"; did you mean \"%s\"?. Accepted: %s",
+                                   name, near, accepted));
+    return nw_cli_fail(nw_fail(NW_EUSAGE, "unknown command \"%s\". Accepted: %s", name, accepted));
 }
 
 static int run_command(const struct nw_command *command, int argc, char **argv)
@@ -86,12 +90,55 @@ static int run_command(const struct nw_command *command, int argc, char **argv)
     return exit_code;
 }
 
+/* Takes "--lang KEY" out of the command line, wherever it stands before "--". */
+static nw_rc take_language(int *argc, char **argv, const struct nw_language **language)
+{
+    static const char option[] = "--lang";
+    const size_t length = sizeof option - 1;
+    int kept = 1, i = 1;
+
+    for (; i < *argc && strcmp(argv[i], "--") != 0; i++) {
+        const char *key = argv[i] + length;
+
+        if (strncmp(argv[i], option, length) != 0 || (*key != '=' && *key != '\0')) {
+            argv[kept++] = argv[i];
+            continue;
+        }
+        if (*key == '\0' && i + 1 < *argc)
+            key = argv[++i];
+        else if (*key == '=')
+            key++;
+        NW_TRY(nw_language_find(key, language));
+    }
+    while (i < *argc)
+        argv[kept++] = argv[i++];
+    argv[kept] = NULL;
+    *argc = kept;
+    return NW_OK;
+}
+
+static bool is_inner(const char *name)
+{
+    for (const struct nw_command *command = nw_inner_commands; command->name != NULL; command++)
+        if (strcmp(name, command->name) == 0)
+            return true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
+    const struct nw_language *language = nw_language_of_environment();
+
+    /* Never LC_NUMERIC, numbers are written with a point; nor LC_MESSAGES, for what the system's
+     * libraries say goes into sentences of ours. */
     setlocale(LC_CTYPE, "");
-    setlocale(LC_MESSAGES, ""); /* never LC_NUMERIC: numbers are written with a point */
     nw_message_prefix("nodeworth");
+    if (take_language(&argc, argv, &language) != NW_OK)
+        return nw_cli_fail(NW_EUSAGE);
+    if (argc > 1 && !is_inner(argv[1])) /* whoever started those reads them */
+        nw_speak(language);
     if (argc < 2) {
+        nw_speak(language);
         print_usage(stderr);
         return 2;
     }

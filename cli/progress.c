@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "cli/cli.h"
 
 #define SHOW_EVERY_NS 100000000ull
@@ -104,9 +105,9 @@ void nw_progress_show(struct nw_progress_line *line, const struct nw_bench_progr
     if (line->stream == NULL || (line->shown_ns != 0 && now_ns - line->shown_ns < SHOW_EVERY_NS))
         return;
     fprintf(line->stream, CLEAR_LINE "[%3llu/%llu] %s", (unsigned long long)progress->done + 1,
-            (unsigned long long)progress->total, progress->text);
+            (unsigned long long)progress->total, nw_spoken(progress->text));
     if (isfinite(progress->left_ns))
-        fprintf(line->stream, ", %s left", nw_format_ns(left, progress->left_ns));
+        nw_print(line->stream, ", %s left", nw_format_ns(left, progress->left_ns));
     fflush(line->stream);
     line->shown = true;
     line->shown_ns = now_ns;

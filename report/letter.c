@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "base/words.h"
 #include "report/letter_names.h"
 #include "report/letter_parts.h"
-#include "report/letter_words.h"
 
 #define DASH "\xE2\x80\x93"
 
@@ -399,8 +399,12 @@ static void put_summary(FILE *stream, const struct nw_letter_page *page)
 nw_rc nw_letter_check_language(const char *language)
 {
     const struct nw_language *found_language;
+    char accepted[64];
 
-    return nw_language_find(language, &found_language);
+    if (nw_language_find(language, &found_language) == NW_OK)
+        return NW_OK;
+    return nw_fail(NW_EUSAGE, "there is no letter in \"%.40s\"; accepted: %s", language,
+                   nw_language_names(accepted, sizeof accepted));
 }
 
 nw_rc nw_report_letter(FILE *stream, const struct nw_letter *letter)

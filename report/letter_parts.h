@@ -6,7 +6,7 @@
 
 #include "report/letter.h"
 #include "report/letter_names.h"
-#include "report/letter_words.h"
+#include "base/words.h"
 
 struct nw_letter_page {
     const struct nw_letter *letter;

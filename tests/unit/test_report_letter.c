@@ -6,7 +6,7 @@
 
 #include "report/letter.h"
 #include "report/letter_names.h"
-#include "report/letter_words.h"
+#include "base/words.h"
 
 #define COUNT(rows) (sizeof(rows) / sizeof *(rows))
 

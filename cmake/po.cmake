@@ -1,5 +1,5 @@
 # cmake -DINPUT=po/zh_CN.po -DOUTPUT=zh_CN.inc -P po.cmake: a gettext catalogue as rows of a C table, WORDS("english", "chinese").
-# The strings of a .po file are C strings already. The catalogue is compiled in: a letter can be written on a server that has
+# The strings of a .po file are C strings already. The catalogue is compiled in: the program speaks Chinese on a server that has
 # neither the locale nor an installed catalogue.
 cmake_minimum_required(VERSION 3.25)
 file(READ ${INPUT} text)
