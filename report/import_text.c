@@ -120,7 +120,8 @@ static void add_lines(struct nw_table *table, const struct nw_results *results, 
     const char *source = results->runs[first].context.source;
 
     for (; first < results->run_count; first++) {
-        if (done[first] || strcmp(results->runs[first].context.source, source) != 0)
+        if (done[first] || strcmp(results->runs[first].context.source, source) != 0 ||
+            nw_report_is_other(&results->runs[first]))
             continue;
         line->count = 0;
         for (size_t i = first; i < results->run_count; i++) {
@@ -148,10 +149,21 @@ static void print_heading(FILE *stream, const struct nw_results *results, size_t
         fprintf(stream, ", %s", context->library);
     if (context->network[0] != '\0')
         fprintf(stream, " over %s", context->network);
-    if (nw_report_is_iperf(&results->runs[first]))
-        fprintf(stream, "\n");
-    else
-        fprintf(stream, ", %s\n", gpu[0] != '\0' ? gpu : "GPU not named");
+    if (gpu[0] != '\0')
+        fprintf(stream, ", %s", gpu);
+    else if (strcmp(context->backend, "nccl") == 0)
+        fprintf(stream, ", GPU not named");
+    fprintf(stream, "\n");
+}
+
+/* Has the log of run `first` runs from it on that are, or are not, collectives? */
+static bool has_kind(const struct nw_results *results, size_t first, bool other)
+{
+    for (size_t i = first; i < results->run_count; i++)
+        if (strcmp(results->runs[i].context.source, results->runs[first].context.source) == 0 &&
+            nw_report_is_other(&results->runs[i]) == other)
+            return true;
+    return false;
 }
 
 static nw_rc print_log(FILE *stream, const struct nw_results *results, size_t first, bool *done,
@@ -167,6 +179,10 @@ static nw_rc print_log(FILE *stream, const struct nw_results *results, size_t fi
     print_heading(stream, results, first);
     if (nw_report_is_iperf(&results->runs[first]))
         return nw_report_import_iperf(stream, results, first, done);
+    if (has_kind(results, first, true))
+        NW_TRY(nw_report_import_other(stream, results, first, done));
+    if (!has_kind(results, first, false))
+        return NW_OK;
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
     add_lines(table, results, first, done, line);
     return nw_table_print(table, stream);

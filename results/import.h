@@ -1,4 +1,5 @@
-/* Public. Logs of other tools into results. One importer a tool; recognised by content.
+/* Public. Logs of other tools into results. One importer a tool (the rows of nw_importers, with
+ * results/importers.h); a tool is recognised by what is in the file, never by the file's name.
  *
  * nccl-tests / rccl-tests text: old ("error") and new ("#wrong") layouts, mpirun and srun line
  * prefixes, NCCL_DEBUG noise, lost '#', several runs in a file, N/A and scientific #wrong, cut and
@@ -19,6 +20,7 @@ struct nw_import_options {
 
 struct nw_importer {
     const char *name, *title;
+    const char *looks_for; /* what shows it that a file is its tool's */
     /* How sure the importer is that `data` is its kind of file: 0 no .. 100. */
     int (*recognise)(const char *data, size_t length);
     nw_rc (*read)(const char *data, size_t length, const char *path,

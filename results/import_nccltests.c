@@ -61,14 +61,14 @@ static void name_collective(struct nw_nt_facts *to, const char *name, size_t lin
 
 static nw_rc take_version(struct walk *walk, struct nw_slice text)
 {
-    struct nw_nt_words words;
+    struct nw_imp_words words;
 
     NW_TRY(enter(walk, PART_TITLE, walk->part == PART_TITLE && walk->version_seen));
     walk->version_seen = true;
-    nw_nt_split(text, &words); /* "nccl-tests version 2.17.6 nccl-headers=22807 …" */
-    nw_nt_copy(walk->run.tool, sizeof walk->run.tool, words.word[0]);
+    nw_imp_split(text, &words); /* "nccl-tests version 2.17.6 nccl-headers=22807 …" */
+    nw_imp_copy(walk->run.tool, sizeof walk->run.tool, words.word[0]);
     if (words.count > 2)
-        nw_nt_copy(walk->run.tool_version, sizeof walk->run.tool_version, words.word[2]);
+        nw_imp_copy(walk->run.tool_version, sizeof walk->run.tool_version, words.word[2]);
     return NW_OK;
 }
 
@@ -93,11 +93,11 @@ static nw_rc take_options(struct walk *walk, struct nw_slice text)
 /* "Reducing maxBytes to 12345 due to memory limitation" */
 static nw_rc take_reduced(struct walk *walk, struct nw_slice text)
 {
-    struct nw_nt_words words;
+    struct nw_imp_words words;
     uint64_t bytes;
 
-    nw_nt_split(text, &words);
-    if (walk->part != PART_NONE && words.count > 3 && nw_nt_u64(words.word[3], &bytes))
+    nw_imp_split(text, &words);
+    if (walk->part != PART_NONE && words.count > 3 && nw_imp_u64(words.word[3], &bytes))
         walk->run.max_bytes = bytes;
     return NW_OK;
 }
@@ -137,14 +137,14 @@ static nw_rc take_header(struct walk *walk, struct nw_slice text)
 static nw_rc take_bounds(struct walk *walk, struct nw_slice text)
 {
     const char *colon = memchr(text.at, ':', text.length);
-    struct nw_nt_words words;
+    struct nw_imp_words words;
     uint64_t count;
 
     if (walk->part == PART_NONE || colon == NULL)
         return NW_OK;
     walk->part = PART_FOOTER;
-    nw_nt_split((struct nw_slice){colon + 1, text.length - (size_t)(colon + 1 - text.at)}, &words);
-    if (words.count > 0 && nw_nt_u64(words.word[0], &count)) {
+    nw_imp_split((struct nw_slice){colon + 1, text.length - (size_t)(colon + 1 - text.at)}, &words);
+    if (words.count > 0 && nw_imp_u64(words.word[0], &count)) {
         walk->run.out_of_bounds = (int64_t)count;
         walk->run.out_of_bounds_line = walk->line;
     }
@@ -154,15 +154,15 @@ static nw_rc take_bounds(struct walk *walk, struct nw_slice text)
 static nw_rc take_average(struct walk *walk, struct nw_slice text)
 {
     const char *colon = memchr(text.at, ':', text.length);
-    struct nw_nt_words words;
+    struct nw_imp_words words;
 
     if (walk->part == PART_NONE || colon == NULL)
         return NW_OK;
     walk->part = PART_FOOTER;
     walk->run.ended = true;
-    nw_nt_split((struct nw_slice){colon + 1, text.length - (size_t)(colon + 1 - text.at)}, &words);
+    nw_imp_split((struct nw_slice){colon + 1, text.length - (size_t)(colon + 1 - text.at)}, &words);
     if (walk->whole && words.count > 0)
-        nw_nt_number(words.word[0], 9, &walk->run.average);
+        nw_imp_number(words.word[0], 9, &walk->run.average);
     walk->run.average_line = walk->line;
     return NW_OK;
 }
@@ -212,7 +212,7 @@ static const struct {
 static nw_rc take_known(struct walk *walk, struct nw_slice text, bool *known_out)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (text.at[0] != kinds[i].starts[0] || !nw_nt_starts(text, kinds[i].starts))
+        if (text.at[0] != kinds[i].starts[0] || !nw_imp_starts(text, kinds[i].starts))
             continue;
         *known_out = true;
         return walk->whole || kinds[i].may_be_cut ? kinds[i].take(walk, text) : NW_OK;
@@ -244,7 +244,7 @@ static nw_rc keep_row(struct walk *walk, const struct nw_nt_row *row)
 
 /* A row, perhaps behind a prefix that nobody foresaw. `last_word_cut`: of a line without newline.
  */
-static nw_rc take_row(struct walk *walk, struct nw_nt_words *words, struct nw_slice text, int at)
+static nw_rc take_row(struct walk *walk, struct nw_imp_words *words, struct nw_slice text, int at)
 {
     struct nw_nt_layout layout = walk->run.layout;
     struct nw_nt_row row;
@@ -279,10 +279,10 @@ enum { PREFIX_WORDS = 5 };
 
 static nw_rc take_if_row(struct walk *walk, struct nw_slice text, bool *is_row_out)
 {
-    struct nw_nt_words words;
+    struct nw_imp_words words;
 
     *is_row_out = false;
-    nw_nt_split(text, &words);
+    nw_imp_split(text, &words);
     for (int at = 0; at <= PREFIX_WORDS && at + 3 < words.count; at++) {
         if (!nw_nt_is_row(&words, at))
             continue;
@@ -313,7 +313,7 @@ static nw_rc take_other(struct walk *walk, struct nw_slice text)
 
     if (hash != NULL && hash > text.at && (hash[-1] == ' ' || hash[-1] == ':')) {
         const struct nw_slice rest =
-            nw_nt_trim((struct nw_slice){hash + 1, text.length - (size_t)(hash + 1 - text.at)});
+            nw_imp_trim((struct nw_slice){hash + 1, text.length - (size_t)(hash + 1 - text.at)});
 
         known = false;
         if (rest.length > 0)
@@ -339,7 +339,7 @@ static nw_rc take_other(struct walk *walk, struct nw_slice text)
 
 static nw_rc take_line(struct walk *walk, struct nw_slice line)
 {
-    struct nw_slice text = nw_nt_clean(line);
+    struct nw_slice text = nw_imp_clean(line);
     bool done = false;
 
     if (text.length == 0)
@@ -347,7 +347,7 @@ static nw_rc take_line(struct walk *walk, struct nw_slice line)
     const char first = text.at[0];
 
     if (first == '#') {
-        text = nw_nt_trim((struct nw_slice){text.at + 1, text.length - 1});
+        text = nw_imp_trim((struct nw_slice){text.at + 1, text.length - 1});
         if (text.length == 0) {
             if (walk->whole && walk->part == PART_RANKS)
                 walk->run.ranks_closed = true;
@@ -356,7 +356,7 @@ static nw_rc take_line(struct walk *walk, struct nw_slice line)
         NW_TRY(take_known(walk, text, &done));
         return done ? NW_OK : take_other(walk, text);
     }
-    if ((first == '.' || first == '[' || first == '\xE2') && nw_nt_is_elision(text)) {
+    if ((first == '.' || first == '[' || first == '\xE2') && nw_imp_is_elision(text)) {
         take_elision(walk, text);
         return NW_OK;
     }
@@ -446,18 +446,18 @@ int nw_nt_recognise(const char *data, size_t length)
     const struct nw_slice text = {data, length};
     int rows = 0, lines = 0;
 
-    if (nw_nt_find(text, "algbw") != NULL && nw_nt_find(text, "busbw") != NULL)
+    if (nw_imp_find(text, "algbw") != NULL && nw_imp_find(text, "busbw") != NULL)
         return 100;
-    if (nw_nt_find(text, "nThread ") != NULL && nw_nt_find(text, "minBytes ") != NULL)
+    if (nw_imp_find(text, "nThread ") != NULL && nw_imp_find(text, "minBytes ") != NULL)
         return 90;
-    if (nw_nt_find(text, "Rank ") != NULL && nw_nt_find(text, "# Using devices") != NULL)
+    if (nw_imp_find(text, "Rank ") != NULL && nw_imp_find(text, "# Using devices") != NULL)
         return 80;
     for (size_t at = 0; at < length && lines < LINES && rows < 2; lines++) {
         const char *end = memchr(data + at, '\n', length - at);
         const size_t line_length = end != NULL ? (size_t)(end - data) - at : length - at;
-        struct nw_nt_words words;
+        struct nw_imp_words words;
 
-        nw_nt_split(nw_nt_clean((struct nw_slice){data + at, line_length}), &words);
+        nw_imp_split(nw_imp_clean((struct nw_slice){data + at, line_length}), &words);
         rows += words.count >= 7 && words.count <= 13 && nw_nt_is_row(&words, 0);
         at += line_length + 1;
     }

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/units.h"
+#include "results/import_kit.h"
 #include "results/iperf3.h"
 
 /* Sending and receiving of old versions share one thread; from 3.16 on each stream has its own. */
@@ -31,21 +32,6 @@ struct reading {
     struct nw_run *run;
 };
 
-/* NAN: absent, not a number, or negative (iperf3 writes null for what it does not know). */
-static double number(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-
-    return json_is_number(value) && json_number_value(value) >= 0 ? json_number_value(value) : NAN;
-}
-
-static bool is_set(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-
-    return json_is_true(value) || number(value != NULL ? object : NULL, key) > 0;
-}
-
 /* Up to the end of the word; control characters would reach a terminal. */
 static void copy_text(char *field, size_t size, const char *text, bool word)
 {
@@ -61,11 +47,6 @@ static void copy_text(char *field, size_t size, const char *text, bool word)
     field[length] = '\0';
 }
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    return json_string_value(json_object_get(object, key));
-}
-
 /* --- who, and how --- */
 
 /* "Linux node1 4.18.0-15-generic #16-Ubuntu SMP …": uname's name and release. */
@@ -73,7 +54,7 @@ static void read_names(struct reading *reading)
 {
     const json_t *connection = json_array_get(json_object_get(reading->start, "connected"), 0);
     const json_t *asked = json_object_get(reading->start, "connecting_to");
-    const char *system = text_of(reading->start, "system_info"), *name = NULL;
+    const char *system = nw_imp_json_text(reading->start, "system_info"), *name = NULL;
 
     if (asked == NULL)
         asked = json_object_get(reading->start, "accepted_connection");
@@ -85,35 +66,37 @@ static void read_names(struct reading *reading)
                   true);
     }
     if (reading->local[0] == '\0')
-        copy_text(reading->local, sizeof reading->local, text_of(connection, "local_host"), true);
-    copy_text(reading->remote, sizeof reading->remote, text_of(asked, "host"), true);
-    if (reading->remote[0] == '\0')
-        copy_text(reading->remote, sizeof reading->remote, text_of(connection, "remote_host"),
+        copy_text(reading->local, sizeof reading->local, nw_imp_json_text(connection, "local_host"),
                   true);
+    copy_text(reading->remote, sizeof reading->remote, nw_imp_json_text(asked, "host"), true);
+    if (reading->remote[0] == '\0')
+        copy_text(reading->remote, sizeof reading->remote,
+                  nw_imp_json_text(connection, "remote_host"), true);
 }
 
 static bool is_loopback(const struct reading *reading)
 {
     const json_t *connection = json_array_get(json_object_get(reading->start, "connected"), 0);
-    const char *here = text_of(connection, "local_host");
-    const char *there = text_of(connection, "remote_host");
+    const char *here = nw_imp_json_text(connection, "local_host");
+    const char *there = nw_imp_json_text(connection, "remote_host");
 
     return here != NULL && there != NULL && strcmp(here, there) == 0;
 }
 
 static void read_test(struct reading *reading)
 {
-    const char *protocol = text_of(reading->test, "protocol");
-    const char *version = text_of(reading->start, "version");
-    const double streams = number(reading->test, "num_streams");
+    const char *protocol = nw_imp_json_text(reading->test, "protocol");
+    const char *version = nw_imp_json_text(reading->start, "version");
+    const double streams = nw_imp_json_number(reading->test, "num_streams");
 
     copy_text(reading->protocol, sizeof reading->protocol, protocol != NULL ? protocol : "tcp",
               true);
     for (char *at = reading->protocol; *at != '\0'; at++)
         *at = (char)tolower((unsigned char)*at);
     reading->streams = streams >= 1 && streams <= 4096 ? (int)streams : 0;
-    reading->reverse = is_set(reading->test, "reverse");
-    reading->both_ways = is_set(reading->test, "bidir") || is_set(reading->test, "bidirectional");
+    reading->reverse = nw_imp_json_set(reading->test, "reverse");
+    reading->both_ways =
+        nw_imp_json_set(reading->test, "bidir") || nw_imp_json_set(reading->test, "bidirectional");
     reading->version_minor = -1;
     if (version != NULL && strncmp(version, "iperf 3.", 8) == 0 &&
         isdigit((unsigned char)version[8]))
@@ -136,13 +119,15 @@ static nw_rc set_plan(const struct reading *reading, struct nw_context *context)
     NW_TRY(nw_json_set_bool(context->plan, "reverse", reading->reverse));
     NW_TRY(nw_json_set_bool(context->plan, "both_ways", reading->both_ways));
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        NW_TRY(nw_json_set_real(context->plan, keys[i][1], number(reading->test, keys[i][0])));
+        NW_TRY(nw_json_set_real(context->plan, keys[i][1],
+                                nw_imp_json_number(reading->test, keys[i][0])));
     return NW_OK;
 }
 
 static void set_start(const struct reading *reading, char started[32])
 {
-    const double seconds = number(json_object_get(reading->start, "timestamp"), "timesecs");
+    const double seconds =
+        nw_imp_json_number(json_object_get(reading->start, "timestamp"), "timesecs");
     const time_t instant = seconds < 4e9 ? (time_t)seconds : 0; /* false for NAN */
     struct tm utc;
 
@@ -153,7 +138,7 @@ static void set_start(const struct reading *reading, char started[32])
 static nw_rc set_context(const struct reading *reading, const char *path)
 {
     struct nw_context *context = &reading->run->context;
-    const char *version = text_of(reading->start, "version");
+    const char *version = nw_imp_json_text(reading->start, "version");
     const bool named = reading->local[0] != '\0' && reading->remote[0] != '\0';
 
     snprintf(context->tool, sizeof context->tool, "iperf3");
@@ -201,10 +186,11 @@ static json_t *sum_of_intervals(const struct reading *reading)
     {
         const json_t *sum = json_object_get(item, "sum");
 
-        if (is_set(sum, "omitted") || !(number(sum, "bytes") >= 0) || !(number(sum, "seconds") > 0))
+        if (nw_imp_json_set(sum, "omitted") || !(nw_imp_json_number(sum, "bytes") >= 0) ||
+            !(nw_imp_json_number(sum, "seconds") > 0))
             continue;
-        bytes += number(sum, "bytes");
-        seconds += number(sum, "seconds");
+        bytes += nw_imp_json_number(sum, "bytes");
+        seconds += nw_imp_json_number(sum, "seconds");
     }
     return seconds > 0 ? json_pack("{s:f, s:f, s:f}", "bytes", bytes, "seconds", seconds,
                                    "bits_per_second", 8 * bytes / seconds)
@@ -214,25 +200,27 @@ static json_t *sum_of_intervals(const struct reading *reading)
 /* UDP before 3.8 has one sum: of what was sent, and the share of its packets that was lost. */
 static json_t *arrived_of(const json_t *sum)
 {
-    const double lost = number(sum, "lost_percent");
+    const double lost = nw_imp_json_number(sum, "lost_percent");
     const double share = lost <= 100 ? 1 - lost / 100 : 1; /* unknown: all */
 
-    return json_pack("{s:f, s:f, s:f}", "bytes", floor(number(sum, "bytes") * share), "seconds",
-                     fmax(number(sum, "seconds"), 0), "bits_per_second",
-                     number(sum, "bits_per_second") * share);
+    return json_pack("{s:f, s:f, s:f}", "bytes", floor(nw_imp_json_number(sum, "bytes") * share),
+                     "seconds", fmax(nw_imp_json_number(sum, "seconds"), 0), "bits_per_second",
+                     nw_imp_json_number(sum, "bits_per_second") * share);
 }
 
 static bool moved(const json_t *sum)
 {
-    const double bytes = number(sum, "bytes"), rate = number(sum, "bits_per_second");
+    const double bytes = nw_imp_json_number(sum, "bytes"),
+                 rate = nw_imp_json_number(sum, "bits_per_second");
 
     return bytes >= 1 && bytes < 9e18 && rate >= 1e-3 && rate < 1e18; /* else no time is finite */
 }
 
 static nw_rc tell_retransmits(const struct reading *reading, const json_t *sent)
 {
-    const double count = number(sent, "retransmits"), bytes = number(sent, "bytes");
-    double segment = number(reading->start, "tcp_mss_default");
+    const double count = nw_imp_json_number(sent, "retransmits"),
+                 bytes = nw_imp_json_number(sent, "bytes");
+    double segment = nw_imp_json_number(reading->start, "tcp_mss_default");
     char share[32], text[200];
 
     if (!(segment > 0))
@@ -249,7 +237,8 @@ static nw_rc tell_retransmits(const struct reading *reading, const json_t *sent)
 static nw_rc add_record(const struct reading *reading, const struct flow *flow, const json_t *sum)
 {
     struct nw_record *record = nw_run_new_record(reading->run);
-    const double rate = number(sum, "bits_per_second") / 8, seconds = number(sum, "seconds");
+    const double rate = nw_imp_json_number(sum, "bits_per_second") / 8,
+                 seconds = nw_imp_json_number(sum, "seconds");
 
     if (record == NULL)
         return nw_fail(NW_ENOMEM, "%s: no memory for a record", reading->where);
@@ -259,7 +248,7 @@ static nw_rc add_record(const struct reading *reading, const struct flow *flow, 
     snprintf(record->dtype, sizeof record->dtype, "uint8");
     record->rank_count = 2;
     record->host_count = reading->run->context.host_count;
-    record->bytes = record->count = (uint64_t)number(sum, "bytes");
+    record->bytes = record->count = (uint64_t)nw_imp_json_number(sum, "bytes");
     record->stream_count = reading->streams;
     record->peer_a = flow->from == reading->local ? 0 : 1;
     record->peer_b = 1 - record->peer_a;
@@ -339,7 +328,7 @@ static nw_rc tell_error(const struct reading *reading, const char *error)
 static nw_rc tell_udp(const struct reading *reading)
 {
     const json_t *sum = json_object_get(reading->end, "sum");
-    const double lost = number(sum, "lost_percent");
+    const double lost = nw_imp_json_number(sum, "lost_percent");
     char text[200], percent[32] = "an unknown share";
 
     if (strcmp(reading->protocol, "udp") != 0)
@@ -356,7 +345,8 @@ static nw_rc tell_udp(const struct reading *reading)
 static nw_rc tell_busy_core(const struct reading *reading)
 {
     const json_t *load = json_object_get(reading->end, "cpu_utilization_percent");
-    const double here = number(load, "host_total"), there = number(load, "remote_total");
+    const double here = nw_imp_json_number(load, "host_total"),
+                 there = nw_imp_json_number(load, "remote_total");
     const double busiest = fmax(here, there); /* a NAN gives the other */
     const int threads =
         reading->version_minor >= THREADS_SINCE && reading->streams > 1 ? reading->streams : 1;
@@ -395,9 +385,9 @@ static nw_rc tell_slow_intervals(const struct reading *reading)
     for (size_t i = 1; i < most; i++) {
         const json_t *sum = json_object_get(json_array_get(reading->intervals, i), "sum");
 
-        if (number(sum, "seconds") >= 0.5 && number(sum, "bits_per_second") >= 0 &&
-            !is_set(sum, "omitted"))
-            rates[count++] = number(sum, "bits_per_second") / 8;
+        if (nw_imp_json_number(sum, "seconds") >= 0.5 &&
+            nw_imp_json_number(sum, "bits_per_second") >= 0 && !nw_imp_json_set(sum, "omitted"))
+            rates[count++] = nw_imp_json_number(sum, "bits_per_second") / 8;
     }
     qsort(rates, count, sizeof *rates, by_value);
     median = count > 0 ? rates[count / 2] : 0;

@@ -1,7 +1,7 @@
 /* Private to results/. The parts of the nccl-tests importer, in the order a log passes them:
  *
  *   import_nccltests.c  walks the lines, cuts the log into runs
- *   nccltests_line.c    a line without its launcher's prefix, its words, a printed number
+ *   nccltests_line.c    what a line that is no row of the table may be
  *   nccltests_table.c   the table's header and rows
  *   nccltests_facts.c   what the lines around the table say: ranks, options, NCCL's own messages
  *   nccltests_infer.c   collective and rank count where the log does not name them
@@ -14,24 +14,7 @@
 #define NW_RESULTS_NCCLTESTS_H
 
 #include "collectives/coll.h"
-#include "results/import.h"
-
-struct nw_slice {
-    const char *at;
-    size_t length;
-};
-
-enum { NW_NT_WORDS = 48 };
-struct nw_nt_words {
-    struct nw_slice word[NW_NT_WORDS];
-    int count;
-};
-
-/* A number as a log prints it: its true value lies within ± half_unit. */
-struct nw_printed {
-    double value; /* NAN: "N/A", "inf", "nan" or not there */
-    double half_unit;
-};
+#include "results/import_kit.h"
 
 struct nw_nt_block {
     bool present;
@@ -123,15 +106,6 @@ nw_rc nw_nt_read(const char *data, size_t length, const char *path,
                  const struct nw_import_options *options, struct nw_results *results);
 
 /* --- nccltests_line.c --- */
-struct nw_slice nw_nt_trim(struct nw_slice text);
-/* Without a launcher's rank or stream prefix, and without blanks at both ends. */
-struct nw_slice nw_nt_clean(struct nw_slice line);
-/* Words between blanks and commas; at most NW_NT_WORDS. */
-void nw_nt_split(struct nw_slice text, struct nw_nt_words *words);
-bool nw_nt_starts(struct nw_slice text, const char *with);
-bool nw_nt_is(struct nw_slice text, const char *word);
-/* Where `needle` is in `text`; NULL: not there. */
-const char *nw_nt_find(struct nw_slice text, const char *needle);
 /* What a line outside the table may be. */
 enum {
     NW_NT_MARK_NCCL = 1,    /* "CCL": NCCL's or RCCL's own line, or their variables */
@@ -140,21 +114,15 @@ enum {
     NW_NT_MARK_WARNING = 8, /* "NCCL WARN" */
 };
 unsigned nw_nt_marks(struct nw_slice text, bool want_program);
-bool nw_nt_u64(struct nw_slice word, uint64_t *value_out);
-/* The printed number × 10^scale. False: not a number. */
-bool nw_nt_number(struct nw_slice word, int scale, struct nw_printed *number_out);
-/* Copies, cut to fit, control characters as blanks. */
-void nw_nt_copy(char *field, size_t size, struct nw_slice text);
-bool nw_nt_is_elision(struct nw_slice text); /* "...", "[...]", "…" */
 
 /* --- nccltests_table.c --- */
 bool nw_nt_header(struct nw_slice text, struct nw_nt_layout *layout_out);
 /* Bytes of one element; 0: no type of nccl-tests. */
 size_t nw_nt_dtype_bytes(struct nw_slice word);
 /* Is it a row from word `at` on (size, count, type)? */
-bool nw_nt_is_row(const struct nw_nt_words *words, int at);
+bool nw_nt_is_row(const struct nw_imp_words *words, int at);
 /* `cut`: the words may end in the middle of a row. False: `why_out` says what is wrong. */
-bool nw_nt_read_row(const struct nw_nt_words *words, int at, const struct nw_nt_layout *layout,
+bool nw_nt_read_row(const struct nw_imp_words *words, int at, const struct nw_nt_layout *layout,
                     bool cut, struct nw_nt_row *row_out, const char **why_out);
 
 /* --- nccltests_facts.c --- */

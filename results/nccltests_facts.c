@@ -52,7 +52,7 @@ void nw_nt_mishap(struct nw_nt_mishap *mishap, size_t line, struct nw_slice text
     if (mishap->count++ > 0)
         return;
     mishap->line = line;
-    nw_nt_copy(mishap->text, sizeof mishap->text, text);
+    nw_imp_copy(mishap->text, sizeof mishap->text, text);
 }
 
 /* --- hosts --- */
@@ -120,7 +120,7 @@ static struct nw_nt_host *count_host(struct nw_nt_hosts *hosts, struct nw_slice 
     struct nw_nt_host *host = &hosts->items[hosts->count];
 
     *host = (struct nw_nt_host){.hash = hash, .rank_count = 1};
-    nw_nt_copy(host->name, sizeof host->name, name);
+    nw_imp_copy(host->name, sizeof host->name, name);
     seat(hosts, hosts->count++);
     return host;
 }
@@ -134,25 +134,25 @@ bool nw_nt_parse_rank(struct nw_slice text, struct nw_nt_rank *rank_out)
     const struct nw_slice head = {text.at,
                                   bracket != NULL ? (size_t)(bracket - text.at) : text.length};
     struct nw_nt_rank rank = {.rank = -1};
-    struct nw_nt_words words;
+    struct nw_imp_words words;
 
-    nw_nt_split(head, &words);
+    nw_imp_split(head, &words);
     for (int i = 0; i + 1 < words.count; i++) {
         const struct nw_slice word = words.word[i], next = words.word[i + 1];
         uint64_t number;
 
-        if (nw_nt_is(word, "on") && rank.host.at == NULL) {
-            if (i + 2 < words.count && nw_nt_is(words.word[i + 2], "device"))
+        if (nw_imp_is(word, "on") && rank.host.at == NULL) {
+            if (i + 2 < words.count && nw_imp_is(words.word[i + 2], "device"))
                 rank.host = next;
-        } else if ((nw_nt_is(word, "Rank") || nw_nt_is(word, "Group")) &&
-                   nw_nt_u64(next, &number) && number <= 100000000) {
+        } else if ((nw_imp_is(word, "Rank") || nw_imp_is(word, "Group")) &&
+                   nw_imp_u64(next, &number) && number <= 100000000) {
             *(word.at[0] == 'R' ? &rank.rank : &rank.group) = (int)number;
         }
     }
     if (rank.rank < 0 || rank.host.at == NULL)
         return false;
     if (bracket != NULL)
-        rank.gpu = nw_nt_trim(
+        rank.gpu = nw_imp_trim(
             (struct nw_slice){bracket + 1, text.length - (size_t)(bracket + 1 - text.at)});
     *rank_out = rank;
     return true;
@@ -163,7 +163,7 @@ static void note_gpu(struct nw_nt_run *run, struct nw_nt_host *host, struct nw_s
     char model[sizeof run->gpu_model] = "";
 
     if (gpu.at != NULL)
-        nw_nt_copy(model, sizeof model, gpu);
+        nw_imp_copy(model, sizeof model, gpu);
     if (host->rank_count == 1)
         memcpy(host->gpu_model, model, sizeof model);
     else if (strcmp(host->gpu_model, model) != 0)
@@ -196,7 +196,7 @@ nw_rc nw_nt_add_rank(struct nw_nt_run *run, const struct nw_nt_rank *rank, size_
 
 static bool number_at(struct nw_slice text, const char *label, uint64_t *value)
 {
-    const char *at = nw_nt_find(text, label);
+    const char *at = nw_imp_find(text, label);
 
     if (at == NULL)
         return false;
@@ -206,7 +206,7 @@ static bool number_at(struct nw_slice text, const char *label, uint64_t *value)
 
     while (digits < left && isdigit((unsigned char)at[digits]))
         digits++;
-    return nw_nt_u64((struct nw_slice){at, digits}, value);
+    return nw_imp_u64((struct nw_slice){at, digits}, value);
 }
 
 void nw_nt_options_line(struct nw_nt_run *run, struct nw_slice text)
@@ -220,11 +220,11 @@ void nw_nt_options_line(struct nw_nt_run *run, struct nw_slice text)
         run->max_bytes = number;
     if (number_at(text, "step: ", &number)) {
         run->step = number;
-        run->step_is_factor = nw_nt_find(text, "(factor)") != NULL;
+        run->step_is_factor = nw_imp_find(text, "(factor)") != NULL;
     }
     if (number_at(text, "warmup iters: ", &number) && number < 1000000000)
         run->warmup = (int)number;
-    const char *warmup = nw_nt_find(text, "warmup iters: ");
+    const char *warmup = nw_imp_find(text, "warmup iters: ");
 
     if (warmup != NULL) {
         const char *behind = warmup + strlen("warmup ");
@@ -241,20 +241,21 @@ void nw_nt_options_line(struct nw_nt_run *run, struct nw_slice text)
 
 bool nw_nt_collective_name(struct nw_slice text, char *name, size_t size)
 {
-    const char *perf = nw_nt_find(text, "_perf");
+    const char *perf = nw_imp_find(text, "_perf");
 
     while (perf != NULL) {
         const char *start = perf;
 
         while (start > text.at && (islower((unsigned char)start[-1]) || start[-1] == '_'))
             start--;
-        nw_nt_copy(name, size, (struct nw_slice){start, (size_t)(perf - start)});
+        nw_imp_copy(name, size, (struct nw_slice){start, (size_t)(perf - start)});
         if (nw_coll_find(name) != NULL || strcmp(name, "alltoallv") == 0 ||
             strcmp(name, "hypercube") == 0)
             return true;
         const char *next = perf + 1;
 
-        perf = nw_nt_find((struct nw_slice){next, text.length - (size_t)(next - text.at)}, "_perf");
+        perf =
+            nw_imp_find((struct nw_slice){next, text.length - (size_t)(next - text.at)}, "_perf");
     }
     return false;
 }
@@ -268,10 +269,10 @@ static struct nw_slice from(struct nw_slice text, const char *at)
 
 static struct nw_slice first_word(struct nw_slice text)
 {
-    struct nw_nt_words words;
+    struct nw_imp_words words;
 
-    text = nw_nt_trim(text);
-    nw_nt_split(text, &words);
+    text = nw_imp_trim(text);
+    nw_imp_split(text, &words);
     return words.count > 0 ? words.word[0] : (struct nw_slice){text.at, 0};
 }
 
@@ -281,10 +282,10 @@ static nw_rc set_variable(struct nw_nt_facts *facts, struct nw_slice name, struc
 
     if (value.length == 0 || name.length >= sizeof key)
         return NW_OK;
-    nw_nt_copy(key, sizeof key, name);
-    nw_nt_copy(text, sizeof text, value);
+    nw_imp_copy(key, sizeof key, name);
+    nw_imp_copy(text, sizeof text, value);
     if (strcmp(key, "NCCL_ALGO") == 0)
-        nw_nt_copy(facts->algorithm, sizeof facts->algorithm, value);
+        nw_imp_copy(facts->algorithm, sizeof facts->algorithm, value);
     if (facts->environment == NULL)
         facts->environment = json_object();
     if (facts->environment == NULL)
@@ -297,7 +298,7 @@ static nw_rc take_variables(struct nw_nt_facts *facts, struct nw_slice text)
 {
     static const char set[] = " set by environment to ";
 
-    for (const char *at = nw_nt_find(text, "NCCL_"); at != NULL;) {
+    for (const char *at = nw_imp_find(text, "NCCL_"); at != NULL;) {
         const char *start = at, *end = text.at + text.length;
         const char quote_before = start > text.at ? start[-1] : ' ';
 
@@ -307,8 +308,8 @@ static nw_rc take_variables(struct nw_nt_facts *facts, struct nw_slice text)
         const struct nw_slice name = {start, (size_t)(at - start)};
         struct nw_slice value = {at, 0};
 
-        if (nw_nt_starts(from(text, at), set)) {
-            value = nw_nt_trim(from(text, at + strlen(set)));
+        if (nw_imp_starts(from(text, at), set)) {
+            value = nw_imp_trim(from(text, at + strlen(set)));
             if (value.length > 0 && value.at[value.length - 1] == '.')
                 value.length--;
             return set_variable(facts, name, value);
@@ -324,7 +325,7 @@ static nw_rc take_variables(struct nw_nt_facts *facts, struct nw_slice text)
             NW_TRY(set_variable(facts, name, value));
             at = value.at + value.length;
         }
-        at = at < end ? nw_nt_find(from(text, at), "NCCL_") : NULL;
+        at = at < end ? nw_imp_find(from(text, at), "NCCL_") : NULL;
     }
     return NW_OK;
 }
@@ -355,13 +356,13 @@ static void take_network(struct nw_nt_facts *facts, struct nw_slice message)
         {"NET/OFI Selected", "AWS Libfabric"},
     };
 
-    if (nw_nt_starts(message, "Using network ")) {
-        nw_nt_copy(facts->network, sizeof facts->network,
-                   nw_nt_trim(from(message, message.at + strlen("Using network "))));
+    if (nw_imp_starts(message, "Using network ")) {
+        nw_imp_copy(facts->network, sizeof facts->network,
+                    nw_imp_trim(from(message, message.at + strlen("Using network "))));
         return;
     }
     for (size_t i = 0; i < sizeof listed / sizeof listed[0]; i++)
-        if (facts->network[0] == '\0' && nw_nt_starts(message, listed[i].starts))
+        if (facts->network[0] == '\0' && nw_imp_starts(message, listed[i].starts))
             strcpy(facts->network, listed[i].name);
 }
 
@@ -371,27 +372,27 @@ static void take_version(struct nw_nt_facts *facts, struct nw_slice text)
 
     for (size_t i = 0; i < sizeof labels / sizeof labels[0] && facts->nccl_version[0] == '\0';
          i++) {
-        const char *at = nw_nt_find(text, labels[i]);
+        const char *at = nw_imp_find(text, labels[i]);
 
         if (at == NULL)
             continue;
         const struct nw_slice version = first_word(from(text, at + strlen(labels[i])));
 
         if (version.length > 0 && isdigit((unsigned char)version.at[0]))
-            nw_nt_copy(facts->nccl_version, sizeof facts->nccl_version, version);
+            nw_imp_copy(facts->nccl_version, sizeof facts->nccl_version, version);
     }
 }
 
 nw_rc nw_nt_nccl_line(struct nw_nt_facts *facts, struct nw_slice text)
 {
     static const char info[] = "NCCL INFO ";
-    const char *at = nw_nt_find(text, info);
+    const char *at = nw_imp_find(text, info);
 
     if (at == NULL) {
         take_version(facts, text);
         return take_variables(facts, text);
     }
-    const struct nw_slice message = nw_nt_trim(from(text, at + strlen(info)));
+    const struct nw_slice message = nw_imp_trim(from(text, at + strlen(info)));
 
     if (message.length == 0)
         return NW_OK;
@@ -399,7 +400,7 @@ nw_rc nw_nt_nccl_line(struct nw_nt_facts *facts, struct nw_slice text)
     case 'N':
         take_network(facts, message);
         take_version(facts, message);
-        return nw_nt_starts(message, "NCCL_") ? take_variables(facts, message) : NW_OK;
+        return nw_imp_starts(message, "NCCL_") ? take_variables(facts, message) : NW_OK;
     case 'U':
         take_network(facts, message);
         return NW_OK;

@@ -161,27 +161,6 @@ static void set_rates(const struct nw_nt_judge *judge, const struct nw_nt_row *r
     record->busbw_bytes_per_s = best_rate(&block->busbw, fine ? round(algbw * factor) : NAN);
 }
 
-static void set_source(const char *path, size_t line, char *field, size_t size)
-{
-    char digits[24];
-    size_t at = sizeof digits, length = strlen(path);
-
-    do {
-        digits[--at] = (char)('0' + line % 10);
-        line /= 10;
-    } while (line > 0);
-    digits[--at] = ':';
-    const size_t tail = sizeof digits - at, room = size - 1 - tail;
-
-    if (length > room) { /* the end of a path tells more than its beginning */
-        path += length - room;
-        length = room;
-    }
-    memcpy(field, path, length);
-    memcpy(field + length, digits + at, tail);
-    field[length + tail] = '\0';
-}
-
 static nw_rc warn_wrong(struct nw_nt_judge *judge, const struct nw_nt_row *row,
                         struct nw_record *record)
 {
@@ -221,7 +200,7 @@ static nw_rc add_record(struct nw_nt_judge *judge, const struct nw_nt_row *row, 
     record->count = row->count;
     record->in_place = in_place;
     record->time_ns = nw_stats_single(block->time_ns.value);
-    set_source(judge->path, row->line, record->source, sizeof record->source);
+    nw_imp_source(judge->path, row->line, record->source, sizeof record->source);
     set_rates(judge, row, block, record);
     record->wrong_elements = wrong_elements(judge, row, in_place);
     return record->wrong_elements > 0 ? warn_wrong(judge, row, record) : NW_OK;

@@ -18,17 +18,17 @@ size_t nw_nt_dtype_bytes(struct nw_slice word)
     if (word.length == 0)
         return 0;
     for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++)
-        if (word.at[0] == dtypes[i].name[0] && nw_nt_is(word, dtypes[i].name))
+        if (word.at[0] == dtypes[i].name[0] && nw_imp_is(word, dtypes[i].name))
             return dtypes[i].bytes;
     return 0;
 }
 
 /* Column of the block that begins at word `from`: 0-based, -1: none of this name before `until`. */
-static int column(const struct nw_nt_words *words, int from, int until, const char *const *names)
+static int column(const struct nw_imp_words *words, int from, int until, const char *const *names)
 {
     for (int i = from; i < until; i++)
         for (int k = 0; names[k] != NULL; k++)
-            if (nw_nt_is(words->word[i], names[k]))
+            if (nw_imp_is(words->word[i], names[k]))
                 return i - from;
     return -1;
 }
@@ -41,17 +41,17 @@ bool nw_nt_header(struct nw_slice text, struct nw_nt_layout *layout_out)
     static const char *const wrong_names[] = {"#wrong", "wrong", NULL};
     static const char *const error_names[] = {"error", NULL};
     struct nw_nt_layout layout = {.known = true};
-    struct nw_nt_words words;
+    struct nw_imp_words words;
 
-    nw_nt_split(text, &words);
-    if (words.count < 6 || !nw_nt_is(words.word[0], "size") || !nw_nt_is(words.word[1], "count") ||
-        !nw_nt_is(words.word[2], "type"))
+    nw_imp_split(text, &words);
+    if (words.count < 6 || !nw_imp_is(words.word[0], "size") ||
+        !nw_imp_is(words.word[1], "count") || !nw_imp_is(words.word[2], "type"))
         return false;
     int at = 3;
 
-    if (nw_nt_is(words.word[at], "redop"))
+    if (nw_imp_is(words.word[at], "redop"))
         layout.has_op = true, at++;
-    if (at < words.count && nw_nt_is(words.word[at], "root"))
+    if (at < words.count && nw_imp_is(words.word[at], "root"))
         layout.has_root = true, at++;
     const int first = column(&words, at, words.count, time_names);
 
@@ -60,11 +60,11 @@ bool nw_nt_header(struct nw_slice text, struct nw_nt_layout *layout_out)
     const int second = column(&words, at + 1, words.count, time_names);
     int until = words.count;
 
-    if (nw_nt_is(words.word[words.count - 1], "timestamp"))
+    if (nw_imp_is(words.word[words.count - 1], "timestamp"))
         layout.has_timestamp = true, until--;
     layout.width = second >= 0 ? second + 1 : until - at;
     until = at + layout.width;
-    layout.cpu_time = nw_nt_is(words.word[at], "cputime");
+    layout.cpu_time = nw_imp_is(words.word[at], "cputime");
     layout.time = 0;
     layout.algbw = column(&words, at, until, algbw_names);
     layout.busbw = column(&words, at, until, busbw_names);
@@ -79,23 +79,23 @@ bool nw_nt_header(struct nw_slice text, struct nw_nt_layout *layout_out)
     return true;
 }
 
-bool nw_nt_is_row(const struct nw_nt_words *words, int at)
+bool nw_nt_is_row(const struct nw_imp_words *words, int at)
 {
     uint64_t number;
 
     return at + 3 < words->count && nw_nt_dtype_bytes(words->word[at + 2]) > 0 &&
-           nw_nt_u64(words->word[at], &number) && nw_nt_u64(words->word[at + 1], &number);
+           nw_imp_u64(words->word[at], &number) && nw_imp_u64(words->word[at + 1], &number);
 }
 
 static bool read_root(struct nw_slice word, int *root)
 {
     uint64_t number;
 
-    if (nw_nt_is(word, "-1")) {
+    if (nw_imp_is(word, "-1")) {
         *root = -1;
         return true;
     }
-    if (!nw_nt_u64(word, &number) || number > 100000000)
+    if (!nw_imp_u64(word, &number) || number > 100000000)
         return false;
     *root = (int)number;
     return true;
@@ -103,7 +103,7 @@ static bool read_root(struct nw_slice word, int *root)
 
 static bool is_op(struct nw_slice word)
 {
-    if (word.length >= 16 || nw_nt_is(word, "nan") || nw_nt_is(word, "inf"))
+    if (word.length >= 16 || nw_imp_is(word, "nan") || nw_imp_is(word, "inf"))
         return false;
     for (size_t i = 0; i < word.length; i++)
         if (!(word.at[i] >= 'a' && word.at[i] <= 'z') && word.at[i] != '_')
@@ -120,12 +120,12 @@ static bool read_block(const struct nw_slice *word, int have, const struct nw_nt
     *block = (struct nw_nt_block){.check = none};
     if (have <= layout->time || have <= layout->algbw || have <= layout->busbw)
         return true;
-    if (!nw_nt_number(word[layout->time], 3, &block->time_ns) ||
-        !nw_nt_number(word[layout->algbw], 9, &block->algbw) ||
-        !nw_nt_number(word[layout->busbw], 9, &block->busbw))
+    if (!nw_imp_number(word[layout->time], 3, &block->time_ns) ||
+        !nw_imp_number(word[layout->algbw], 9, &block->algbw) ||
+        !nw_imp_number(word[layout->busbw], 9, &block->busbw))
         return false;
     if (layout->check >= 0 && have > layout->check &&
-        !nw_nt_number(word[layout->check], 0, &block->check))
+        !nw_imp_number(word[layout->check], 0, &block->check))
         return false;
     block->present = true;
     return true;
@@ -137,18 +137,18 @@ static const struct nw_nt_layout headless = {
 /* A date and a time of day, as one or two words. */
 enum { TIMESTAMP_WORDS = 2 };
 
-bool nw_nt_read_row(const struct nw_nt_words *words, int at, const struct nw_nt_layout *layout,
+bool nw_nt_read_row(const struct nw_imp_words *words, int at, const struct nw_nt_layout *layout,
                     bool cut, struct nw_nt_row *row_out, const char **why_out)
 {
     const struct nw_nt_layout *columns = layout->known ? layout : &headless;
     struct nw_nt_row row = {.root = -1};
 
-    nw_nt_u64(words->word[at], &row.bytes);
-    nw_nt_u64(words->word[at + 1], &row.count);
-    nw_nt_copy(row.dtype, sizeof row.dtype, words->word[at + 2]);
+    nw_imp_u64(words->word[at], &row.bytes);
+    nw_imp_u64(words->word[at + 1], &row.count);
+    nw_imp_copy(row.dtype, sizeof row.dtype, words->word[at + 2]);
     at += 3;
     if (at < words->count && is_op(words->word[at]))
-        nw_nt_copy(row.op, sizeof row.op, words->word[at++]);
+        nw_imp_copy(row.op, sizeof row.op, words->word[at++]);
     const int left = words->count - at;
     const bool rooted = layout->known ? layout->has_root : left == 5 || left == 9;
 
