@@ -128,8 +128,8 @@ static nw_rc print_heading(const struct session *session, const struct plan *pla
 
     NW_TRY(nw_report_job(stdout, &plan->model));
     snprintf(text, sizeof text,
-             "Replayed: %s on %d ranks, %d nodes; tensor parallel %d, pipeline stages %d, context "
-             "parallel %d; scale %g.",
+             "Replayed: %s; ranks %d, nodes %d, tensor parallel %d, pipeline stages %d, context "
+             "parallel %d, scale %g",
              layout->strategy->name, layout->rank_count, layout->node_count, nw_layout_tp(layout),
              nw_layout_pp(layout), nw_layout_cp(layout), session->scale);
     printf("%s\n\n", text);
@@ -203,6 +203,19 @@ static nw_rc replay(struct session *session, struct nw_comm *comm, const struct 
     return rc;
 }
 
+/* Rank 0's plan, or its failure in its own words. */
+static nw_rc agree_on_plan(struct session *session, struct nw_comm *comm, double host_flop_per_s,
+                           struct plan *plan)
+{
+    const nw_rc mine = comm->rank == 0 ? make_plan(session, comm, host_flop_per_s, plan) : NW_OK;
+    const struct nw_err error = *nw_last_error();
+    const nw_rc rc = nw_agree(comm, mine);
+
+    if (mine == NW_OK)
+        return rc;
+    return nw_fail_at(error.rc, error.lib, error.lib_code, error.where, "%s", error.text);
+}
+
 static nw_rc run_rank(struct nw_comm *comm, void *argument)
 {
     struct session *session = argument;
@@ -217,8 +230,7 @@ static nw_rc run_rank(struct nw_comm *comm, void *argument)
         request->gpu == NULL)
         rc = nw_cli_host_rate(comm, &host_flop_per_s);
     if (rc == NW_OK)
-        rc = nw_agree(comm,
-                      comm->rank == 0 ? make_plan(session, comm, host_flop_per_s, &plan) : NW_OK);
+        rc = agree_on_plan(session, comm, host_flop_per_s, &plan);
     if (rc != NW_OK)
         return rc;
     rc = replay(session, comm, &plan);
@@ -279,7 +291,7 @@ static nw_rc check(struct session *session)
 
     NW_TRY(parse_scale(args->replay_scale, &session->scale));
     if (args->request.model == NULL && args->request.layers == 0)
-        return nw_fail(NW_EUSAGE, "replay: no job; accepted: --model NAME and what else predict "
+        return nw_fail(NW_EUSAGE, "no job; accepted: --model NAME and what else predict "
                                   "takes");
     if (strcmp(args->replay_backend, "local") != 0)
         return NW_OK;
