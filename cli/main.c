@@ -24,6 +24,8 @@ static const struct nw_command nw_commands[] = {
     {"import", "read logs of other tools (nccl-tests, rccl-tests)", nw_cmd_import},
     {"quote", "write or check a vendor's quote file", nw_cmd_quote},
     {"audit", "hold results against a quote and against physics", nw_cmd_audit},
+    {"report", "results as one page to read and pass on: HTML, offline, English and Chinese",
+     nw_cmd_report},
     {"predict", "memory and step time of a training job from measured curves", nw_cmd_predict},
     {"decide", "is a second node worth its price", nw_cmd_decide},
     {"replay", "execute the predicted step on these ranks: is the prediction right",

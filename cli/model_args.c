@@ -80,12 +80,6 @@ static const struct nw_option report_rows[] = {
      .offset = offsetof(struct nw_model_args, report_output),
      .help = "the page (report.html), whole or not at all; -: standard output, where the letter "
              "goes by itself"},
-    {.name = "lang",
-     .argument = "LANG",
-     .type = NW_OPTION_TEXT,
-     .offset = offsetof(struct nw_model_args, report_language),
-     .fallback = "en",
-     .help = "shown first, en or zh (en); the page has both"},
     {.name = "figures",
      .argument = "DIR",
      .type = NW_OPTION_TEXT,

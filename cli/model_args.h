@@ -13,7 +13,7 @@ enum {
     NW_ARGS_EMIT = 4,           /* --as, --out, --script, --image */
     NW_ARGS_DECIDE = 16,        /* --candidate */
     NW_ARGS_TOPO = 32,          /* --topo; the command reads the files */
-    NW_ARGS_REPORT = 64,        /* --output, --lang, --figures, --letter */
+    NW_ARGS_REPORT = 64,        /* --output, --figures, --letter */
     NW_ARGS_REPLAY = 128,       /* --scale, --steps, --budget, --trace, --backend, --hosts */
     NW_ARGS_OPTIONS_ONLY = 256, /* no file is read, no --help said: another rank does both */
 };
@@ -27,7 +27,7 @@ struct nw_model_args {
     const char *emit_as, *emit_out, *emit_script, *emit_image;
     struct nw_option_list candidates; /* "A=results.jsonl,quote.ini" */
     struct nw_option_list topo_files;
-    const char *report_output, *report_language, *report_figures;
+    const char *report_output, *report_figures;
     bool report_letter;
     const char *replay_scale, *replay_trace, *replay_backend;
     int replay_steps, replay_hosts;

@@ -7,38 +7,16 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/words.h"
 #include "cli/cli.h"
+#include "cli/judgement.h"
 #include "report/letter.h"
 #include "report/screen.h"
-#include "results/lanes.h"
-#include "topo/preflight.h"
 
-struct verdict { /* owns everything but the strings */
-    struct nw_results results;
-    struct nw_lanes lanes; /* of the run's records */
-    struct nw_audit audit;
-    struct nw_model model;
-    struct nw_steps steps;
-    struct nw_decision decision;
-    struct nw_lane_effects lane_effects;
-    struct nw_scaling_cost scaling_cost;
-    struct nw_findings preflight;
-    bool preflighted, audited, modelled, host_compute;
-    char note[256], job_problem[1024];
+struct verdict {
+    struct nw_judgement judgement; /* owned */
+    bool host_compute;
 };
-
-static void free_verdict(struct verdict *verdict)
-{
-    nw_decision_free(&verdict->decision);
-    nw_steps_free(&verdict->steps);
-    if (verdict->modelled)
-        nw_model_close(&verdict->model);
-    if (verdict->audited)
-        nw_audit_free(&verdict->audit);
-    nw_findings_free(&verdict->preflight);
-    nw_lanes_free(&verdict->lanes);
-    nw_results_free(&verdict->results);
-}
 
 /* What the user did not say about the machine, from what was found on it. */
 static void complete_request(const struct nw_run_question *question,
@@ -50,7 +28,7 @@ static void complete_request(const struct nw_run_question *question,
     if (strcmp(context->backend, "mpi") == 0 &&
         (request->gpu != NULL || (host != NULL && host->gpu_count > 0)))
         snprintf(
-            verdict->note, sizeof verdict->note,
+            verdict->judgement.note, sizeof verdict->judgement.note,
             "Communication below is that of host memory over MPI: no GPU's was measured, so the "
             "times are not those of GPUs joined by NCCL.");
     if (request->tflops > 0 || request->gemm_tflops > 0 || request->gpu != NULL || host == NULL)
@@ -65,109 +43,27 @@ static void complete_request(const struct nw_run_question *question,
         request->micro_batch = 1;
     if (request->gpu_memory_bytes == 0 && host->rank_count > 0)
         request->gpu_memory_bytes = host->memory_bytes / (uint64_t)host->rank_count;
-    snprintf(verdict->note, sizeof verdict->note,
+    snprintf(verdict->judgement.note, sizeof verdict->judgement.note,
              "No GPU here: each rank is one CPU core, %.3g GFLOP/s of fp32 matrix products "
              "(measured now, all ranks at once), with its share of the host's memory. For a GPU: "
              "--gpu NAME or --tflops X.",
              question->host_flop_per_s / 1e9);
 }
 
-/* Of the fastest strategy on the fewest nodes that can be predicted. */
-static nw_rc judge_lanes(struct verdict *verdict)
-{
-    const struct nw_decision *decision = &verdict->decision;
-
-    for (size_t i = 0; i < decision->count; i++)
-        if (decision->choices[i].predicted)
-            return nw_predict_lanes(&verdict->model, &decision->choices[i].strong,
-                                    &verdict->lane_effects);
-    return NW_OK;
-}
-
-/* Of the fastest strategy on the most nodes that can be predicted. */
-static nw_rc judge_scaling(struct verdict *verdict)
-{
-    const struct nw_decision *decision = &verdict->decision;
-
-    for (size_t i = decision->count; i > 0; i--)
-        if (decision->choices[i - 1].predicted)
-            return nw_scaling_cost_of(&verdict->model, &verdict->results,
-                                      &decision->choices[i - 1].strong, &verdict->scaling_cost);
-    return NW_OK;
-}
-
-static nw_rc judge_job(const struct nw_run_question *question, struct verdict *verdict)
-{
-    nw_rc rc;
-
-    if (question->quote != NULL)
-        nw_model_request_take_quote(question->model, question->quote);
-    complete_request(question, &verdict->results.runs[0].context, verdict);
-    rc = nw_model_open(question->model, &verdict->results, &verdict->model);
-    verdict->modelled = rc == NW_OK;
-    if (rc == NW_OK)
-        rc = nw_predict_all(&verdict->model, &verdict->steps);
-    if (rc == NW_OK)
-        rc = nw_decide(&verdict->model, &verdict->decision);
-    if (rc == NW_OK)
-        rc = judge_lanes(verdict);
-    if (rc == NW_OK)
-        rc = judge_scaling(verdict);
-    if (rc != NW_OK && rc != NW_ENOMEM) {
-        snprintf(verdict->job_problem, sizeof verdict->job_problem, "%s", nw_last_error()->text);
-        return NW_OK;
-    }
-    return rc;
-}
-
-/* Warnings and failures of the hosts, by the topologies that the run kept. What stayed unread is
- * `check`'s to tell. */
-static nw_rc judge_hosts(struct verdict *verdict)
-{
-    const struct nw_context *context = &verdict->results.runs[0].context;
-    const size_t count = json_array_size(context->topology);
-    struct nw_topo **hosts = calloc(count + 1, sizeof *hosts);
-    struct nw_preflight_input input = {.hosts = hosts, .no_gaps = true};
-    struct nw_findings all = {0};
-    nw_rc rc = hosts != NULL ? NW_OK : nw_fail(NW_ENOMEM, "no memory for %zu topologies", count);
-
-    for (size_t i = 0; i < count && rc == NW_OK; i++) {
-        const json_t *item = json_array_get(context->topology, i);
-
-        if (!json_is_null(item))
-            rc = nw_topo_from_json(item, "results.jsonl", &hosts[input.host_count]);
-        if (rc == NW_OK && !json_is_null(item))
-            input.host_count++;
-    }
-    if (rc == NW_OK && input.host_count > 0)
-        rc = nw_preflight_judge(&input, &all);
-    for (size_t i = 0; i < all.count && rc == NW_OK; i++)
-        if (all.items[i].severity != NW_FINDING_INFO)
-            rc = nw_findings_copy_one(&verdict->preflight, &all.items[i]);
-    verdict->preflighted = rc == NW_OK && input.host_count > 0;
-    nw_findings_free(&all);
-    for (size_t i = 0; i < input.host_count; i++)
-        nw_topo_free(hosts[i]);
-    free(hosts);
-    return rc;
-}
-
 static nw_rc judge(const struct nw_run_question *question, struct verdict *verdict)
 {
-    NW_TRY(nw_results_read(question->results_path, &verdict->results));
-    if (verdict->results.run_count != 1)
-        return nw_fail(NW_EIO, "%s: %zu runs found where one was just written",
-                       question->results_path, verdict->results.run_count);
-    NW_TRY(nw_lanes_compare(&verdict->results.runs[0], &verdict->lanes));
-    NW_TRY(judge_hosts(verdict));
-    if (question->quote != NULL) {
-        const struct nw_audit_input input = {.quote = question->quote,
-                                             .results = &verdict->results};
+    struct nw_judgement *judgement = &verdict->judgement;
+    const bool job = question->model->model != NULL;
 
-        NW_TRY(nw_audit_make(&input, &verdict->audit));
-        verdict->audited = true;
-    }
-    return question->model->model != NULL ? judge_job(question, verdict) : NW_OK;
+    NW_TRY(nw_results_read(question->results_path, &judgement->results));
+    if (judgement->results.run_count != 1)
+        return nw_fail(NW_EIO, "%s: %zu runs found where one was just written",
+                       question->results_path, judgement->results.run_count);
+    if (job && question->quote != NULL)
+        nw_model_request_take_quote(question->model, question->quote);
+    if (job)
+        complete_request(question, &judgement->results.runs[0].context, verdict);
+    return nw_judgement_make(judgement, question->quote, job ? question->model : NULL);
 }
 
 static const char *const letter_languages[] = {"en", "zh"};
@@ -185,6 +81,7 @@ static void letter_path(const struct nw_run_question *question, const char *lang
 
 static nw_rc show(const struct nw_run_question *question, const struct verdict *verdict)
 {
+    const struct nw_judgement *judgement = &verdict->judgement;
     char paths[LETTERS][PATH_SIZE], letters[LETTERS * PATH_SIZE] = "";
 
     for (size_t i = 0; i < LETTERS; i++) {
@@ -192,25 +89,25 @@ static nw_rc show(const struct nw_run_question *question, const struct verdict *
         snprintf(letters + strlen(letters), sizeof letters - strlen(letters), "%s%s",
                  i > 0 ? "   " : "", paths[i]);
     }
-    const bool predicted = verdict->modelled && verdict->job_problem[0] == '\0';
+    const bool predicted = nw_judgement_predicted(judgement);
     const struct nw_screen screen = {
         .version = nw_version,
-        .run = &verdict->results.runs[0],
-        .lanes = &verdict->lanes,
+        .run = &judgement->results.runs[0],
+        .lanes = &judgement->lanes[0],
         .elapsed_ns = (double)(nw_now_ns() - question->began_ns),
-        .preflight = verdict->preflighted ? &verdict->preflight : NULL,
-        .audit = verdict->audited ? &verdict->audit : NULL,
-        .model = predicted ? &verdict->model : NULL,
-        .steps = predicted ? &verdict->steps : NULL,
-        .decision = predicted ? &verdict->decision : NULL,
-        .lane_effects = predicted ? &verdict->lane_effects : NULL,
-        .scaling_cost = predicted ? &verdict->scaling_cost : NULL,
-        .job_problem = verdict->job_problem[0] != '\0' ? verdict->job_problem : NULL,
-        .note = verdict->note[0] != '\0' ? verdict->note : NULL,
+        .preflight = judgement->preflighted ? &judgement->preflight : NULL,
+        .audit = judgement->audited ? &judgement->audit : NULL,
+        .model = predicted ? &judgement->model : NULL,
+        .steps = predicted ? &judgement->steps : NULL,
+        .decision = predicted ? &judgement->decision : NULL,
+        .lane_effects = predicted ? &judgement->lane_effects : NULL,
+        .scaling_cost = predicted ? &judgement->scaling_cost : NULL,
+        .job_problem = judgement->job_problem[0] != '\0' ? judgement->job_problem : NULL,
+        .note = judgement->note[0] != '\0' ? judgement->note : NULL,
         .host_compute = verdict->host_compute,
         .report_path = question->report_path,
         .results_path = question->results_path,
-        .letter_paths = verdict->audited ? letters : NULL,
+        .letter_paths = judgement->audited ? letters : NULL,
     };
     struct nw_atomic_file *file;
     nw_rc rc;
@@ -226,12 +123,38 @@ static nw_rc show(const struct nw_run_question *question, const struct verdict *
                           : nw_report_screen(stdout, &screen);
 }
 
+static void page_path(const struct nw_run_question *question, char path[PATH_SIZE])
+{
+    const size_t length = strlen(question->report_path);
+    const size_t stem = length > 4 ? length - 4 : 0; /* "out/report.txt" */
+
+    snprintf(path, PATH_SIZE, "%.*s.html", (int)stem, question->report_path);
+}
+
+/* The page of everything, beside the report. */
+static nw_rc write_page(const struct nw_run_question *question, const struct verdict *verdict)
+{
+    const struct nw_page page = nw_judgement_page(&verdict->judgement, nw_spoken_language()->key);
+    struct nw_atomic_file *file;
+    char path[PATH_SIZE];
+
+    page_path(question, path);
+    NW_TRY(nw_atomic_open(path, &file));
+    const nw_rc rc = nw_report_html(nw_atomic_stream(file), &page);
+
+    if (rc != NW_OK) {
+        nw_atomic_abandon(file);
+        return nw_fail(rc, "%s: %s", path, nw_last_error()->text);
+    }
+    return nw_atomic_commit(file);
+}
+
 /* The page for the vendor. */
 static nw_rc write_letter(const struct nw_run_question *question, const struct verdict *verdict,
                           const char *language)
 {
-    const struct nw_letter letter = {.audit = &verdict->audit,
-                                     .results = &verdict->results,
+    const struct nw_letter letter = {.audit = &verdict->judgement.audit,
+                                     .results = &verdict->judgement.results,
                                      .version = nw_version,
                                      .language = language};
     struct nw_atomic_file *file;
@@ -250,17 +173,19 @@ static nw_rc write_letter(const struct nw_run_question *question, const struct v
 
 int nw_run_verdict(const struct nw_run_question *question)
 {
-    struct verdict verdict = {0};
+    struct verdict verdict = {.host_compute = false};
     nw_rc rc = judge(question, &verdict);
     int exit_code;
 
-    for (size_t i = 0; rc == NW_OK && verdict.audited && i < LETTERS; i++)
+    for (size_t i = 0; rc == NW_OK && verdict.judgement.audited && i < LETTERS; i++)
         rc = write_letter(question, &verdict, letter_languages[i]);
     if (rc == NW_OK)
+        rc = write_page(question, &verdict);
+    if (rc == NW_OK)
         rc = show(question, &verdict);
-    exit_code = rc != NW_OK       ? nw_cli_fail(rc)
-                : verdict.audited ? nw_audit_exit_code(&verdict.audit)
-                                  : 0;
-    free_verdict(&verdict);
+    exit_code = rc != NW_OK                 ? nw_cli_fail(rc)
+                : verdict.judgement.audited ? nw_audit_exit_code(&verdict.judgement.audit)
+                                            : 0;
+    nw_judgement_free(&verdict.judgement);
     return exit_code;
 }

@@ -126,20 +126,26 @@ static nw_rc bisect(const struct search *search, double *scale_out,
     return NW_OK;
 }
 
-/* Bus bandwidth of the message that carries most bytes, at that scale. */
+nw_rc nw_traffic_busbw(const struct nw_platform *platform, const struct nw_traffic *traffic,
+                       const struct nw_scenario *scenario, double *busbw_out)
+{
+    struct nw_cost cost;
+
+    NW_TRY(nw_fabric_cost(&platform->fabric, traffic->collective, traffic->message_bytes,
+                          traffic->group, scenario, &cost));
+    *busbw_out = nw_coll_find(traffic->collective)->bus_factor(traffic->group.rank_count) *
+                 traffic->message_bytes / cost.time_ns * 1e9;
+    return NW_OK;
+}
+
+/* At that scale. */
 static nw_rc busbw_at(const struct search *search, const struct nw_traffic *traffic, double scale,
                       double *busbw_out)
 {
-    const struct nw_group group = traffic->group;
     struct nw_scenario scenario = nw_scenario_likely;
-    struct nw_cost cost;
 
     scenario.inter_scale = scale;
-    NW_TRY(nw_fabric_cost(&search->platform.fabric, traffic->collective, traffic->message_bytes,
-                          group, &scenario, &cost));
-    *busbw_out = nw_coll_find(traffic->collective)->bus_factor(group.rank_count) *
-                 traffic->message_bytes / cost.time_ns * 1e9;
-    return NW_OK;
+    return nw_traffic_busbw(&search->platform, traffic, &scenario, busbw_out);
 }
 
 static nw_rc fill_rates(const struct search *search, double scale, bool measured,

@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "base/words.h"
+#include "report/letter_figures.h"
 #include "report/letter_names.h"
 #include "report/letter_parts.h"
 
@@ -76,65 +77,13 @@ static void put_head(FILE *stream, const struct nw_letter_page *page, const char
 /* ---- figures, as in the audit's table ----------------------------------------------------------
  */
 
-static bool is_rate(const struct nw_audit_row *row)
-{
-    return row->unit == NW_AUDIT_BYTES_PER_S || row->unit == NW_AUDIT_FLOP_PER_S;
-}
-
-static const char *figure(char text[32], const struct nw_audit_row *row, double value)
-{
-    return row->unit == NW_AUDIT_FLOP_PER_S ? nw_format_sig(text, value / 1e12, 3)
-                                            : nw_format_gb_per_s(text, value);
-}
-
-static const char *unit_of(const struct nw_audit_row *row)
-{
-    return row->unit == NW_AUDIT_FLOP_PER_S ? "TFLOP/s" : "GB/s";
-}
-
 static const char *found(const struct nw_letter_page *page, const struct nw_audit_row *row,
                          char *out, size_t size)
 {
-    char value[32], low[32], high[32], text[240];
+    char hidden[1500];
 
-    if (row->measured_text[0] != '\0') {
-        say(page, row->measured_text, out, size);
-    } else if (is_rate(row) && isfinite(row->measured)) {
-        snprintf(text, sizeof text, "%s%s %s",
-                 row->verdict == NW_AUDIT_NOT_MEASURED ? "\xE2\x89\xA5 " : "",
-                 figure(value, row, row->measured), unit_of(row));
-        if (isfinite(row->measured_low))
-            snprintf(text + strlen(text), sizeof text - strlen(text), " [%s, %s]",
-                     figure(low, row, row->measured_low), figure(high, row, row->measured_high));
-        snprintf(out, size, "%s", text);
-    } else {
-        snprintf(out, size, DASH);
-        return out;
-    }
-    if (row->simulated)
-        snprintf(out + strlen(out), size - strlen(out), "%s", tr(page, " (simulated)"));
-    return out;
-}
-
-static const char *ceiling(const struct nw_audit_row *row, char out[64])
-{
-    char value[32];
-
-    snprintf(out, 64, DASH);
-    if (is_rate(row) && isfinite(row->ceiling))
-        snprintf(out, 64, "%s %s", figure(value, row, row->ceiling), unit_of(row));
-    return out;
-}
-
-static const char *expected(const struct nw_audit_row *row, char out[80])
-{
-    char low[32], high[32];
-
-    out[0] = '\0';
-    if (is_rate(row) && isfinite(row->expected_low))
-        snprintf(out, 80, "%s" DASH "%s %s", figure(low, row, row->expected_low),
-                 figure(high, row, row->expected_high), unit_of(row));
-    return out;
+    nw_names_hide(&page->names, row->measured_text, hidden, sizeof hidden);
+    return nw_figure_found(page->language, row, hidden, out, size);
 }
 
 static const char *verdict_of(const struct nw_letter_page *page, const struct nw_audit_row *row)
@@ -232,17 +181,18 @@ static bool is_for_renter(const char *remedy)
 static void put_short(FILE *stream, const struct nw_letter_page *page, size_t number,
                       const struct nw_audit_row *row)
 {
-    char text[1500], text2[160];
+    char text[1500], text2[80];
 
     fprintf(stream, "\n### %zu. %s\n\n", number, tr(page, row->claim));
     put_item(stream, page, "In the offer", quoted(page, row, text, sizeof text));
     found(page, row, text, sizeof text);
-    if (is_rate(row) && isfinite(row->measured) && row->quoted > 0)
+    if (nw_figure_is_rate(row) && isfinite(row->measured) && row->quoted > 0)
         snprintf(text + strlen(text), sizeof text - strlen(text), tr(page, ", %.0f %% of it"),
                  100 * row->measured / row->quoted / row->part);
     put_item(stream, page, "Found", text);
-    put_item(stream, page, "Physical ceiling", row->ceiling > 0 ? ceiling(row, text2) : "");
-    put_item(stream, page, "Healthy machines reach", expected(row, text2));
+    put_item(stream, page, "Physical ceiling",
+             row->ceiling > 0 ? nw_figure_ceiling(row, text2) : "");
+    put_item(stream, page, "Healthy machines reach", nw_figure_expected(row, text2));
     put_item(stream, page, "Where", place(page, row->source, text, sizeof text));
     put_item(stream, page, "What was read", say(page, row->reason, text, sizeof text));
     for (size_t i = 0; i < row->causes.count; i++)
@@ -293,12 +243,12 @@ static void put_points(FILE *stream, const struct nw_letter_page *page)
     put_head(stream, page, titles, sizeof titles / sizeof *titles);
     for (size_t i = 0; i < audit->row_count; i++) {
         const struct nw_audit_row *row = &audit->rows[i];
-        char offer[300], measured[300], limit[64];
+        char offer[300], measured[300], limit[80];
 
         put_row(stream,
                 (const char *[]){tr(page, row->claim), quoted(page, row, offer, sizeof offer),
-                                 found(page, row, measured, sizeof measured), ceiling(row, limit),
-                                 verdict_of(page, row)},
+                                 found(page, row, measured, sizeof measured),
+                                 nw_figure_ceiling(row, limit), verdict_of(page, row)},
                 5);
     }
     fprintf(stream, "\n%s\n",

@@ -1,0 +1,31 @@
+# cmake -DINPUTS=a.css;b.css -DNAME=nw_page_css -DOUTPUT=page_css.inc -P embed.cmake: files, one behind the other, as a C array of
+# bytes with a zero behind them, and the SHA-256 of them in base64, which a page's Content-Security-Policy names.
+cmake_minimum_required(VERSION 3.25)
+set(hex "")
+set(whole "")
+foreach(input ${INPUTS})
+  file(READ ${input} bytes HEX)
+  string(APPEND hex ${bytes})
+  file(READ ${input} text)
+  string(APPEND whole "${text}")
+endforeach()
+string(SHA256 sum "${whole}")
+
+# 12 bits, three digits of hex, are two letters; the two digits that fill up the last group make its second letter "=".
+set(alphabet ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/)
+set(base64 "")
+set(padded ${sum}00)
+foreach(group RANGE 0 21)
+  math(EXPR start "${group} * 3")
+  string(SUBSTRING ${padded} ${start} 3 digits)
+  math(EXPR high "0x${digits} >> 6")
+  math(EXPR low "0x${digits} & 63")
+  string(SUBSTRING ${alphabet} ${high} 1 first)
+  string(SUBSTRING ${alphabet} ${low} 1 second)
+  string(APPEND base64 ${first}${second})
+endforeach()
+string(SUBSTRING ${base64} 0 43 base64)
+
+string(REGEX REPLACE "(................................)" "\\1\n" hex "${hex}")
+string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+file(WRITE ${OUTPUT} "static const char ${NAME}[] = {\n${bytes}0};\nstatic const char ${NAME}_sha256[] = \"${base64}=\";\n")
