@@ -22,6 +22,8 @@ static const struct nw_command nw_commands[] = {
     {"fleet", "the bad host among many: compare hosts by their pairs, what to leave out",
      nw_cmd_fleet},
     {"import", "read logs of other tools (nccl-tests, rccl-tests)", nw_cmd_import},
+    {"show", "browse results: what was measured, every result, curves; CSV, OpenMetrics",
+     nw_cmd_show},
     {"quote", "write or check a vendor's quote file", nw_cmd_quote},
     {"audit", "hold results against a quote and against physics", nw_cmd_audit},
     {"report", "results as one page to read and pass on: HTML, offline, English and Chinese",

@@ -13,55 +13,69 @@ static const void *at(const void *base, const struct nw_line_field *row)
     return (const char *)base + row->offset;
 }
 
-static void write_one(struct nw_text *text, const struct nw_line_field *row, const void *field)
+static int64_t integer_of(const struct nw_line_field *row, const void *field)
 {
-    double number = 0;
-    int64_t integer = 0;
-    uint64_t natural = 0;
+    switch (row->type) {
+    case NW_FIELD_INT:
+        return *(const int *)field;
+    case NW_FIELD_U32:
+        return *(const uint32_t *)field;
+    default:
+        return *(const int64_t *)field;
+    }
+}
+
+static uint64_t natural_of(const struct nw_line_field *row, const void *field)
+{
+    return row->type == NW_FIELD_SIZE ? *(const size_t *)field : *(const uint64_t *)field;
+}
+
+static bool is_natural(const struct nw_line_field *row)
+{
+    return row->type == NW_FIELD_U64 || row->type == NW_FIELD_SIZE;
+}
+
+bool nw_field_is_known(const struct nw_line_field *row, const void *base)
+{
+    const void *field = at(base, row);
 
     switch (row->type) {
     case NW_FIELD_TEXT:
-        if (row->required || *(const char *)field != '\0') {
-            nw_text_key(text, row->key);
-            nw_text_string(text, field);
-        }
+        return row->required || *(const char *)field != '\0';
+    case NW_FIELD_BOOL:
+        return true;
+    case NW_FIELD_REAL:
+        return isfinite(*(const double *)field) && *(const double *)field >= row->min;
+    default:
+        return (is_natural(row) ? (double)natural_of(row, field)
+                                : (double)integer_of(row, field)) >= row->min;
+    }
+}
+
+void nw_field_write(struct nw_text *text, const struct nw_line_field *row, const void *base)
+{
+    const void *field = at(base, row);
+
+    switch (row->type) {
+    case NW_FIELD_TEXT:
+        nw_text_string(text, field);
         return;
     case NW_FIELD_BOOL:
-        nw_text_key(text, row->key);
         nw_text_put(text, *(const bool *)field ? "true" : "false");
         return;
     case NW_FIELD_REAL:
-        number = *(const double *)field;
-        if (isfinite(number) && number >= row->min) {
-            nw_text_key(text, row->key);
-            nw_text_real(text, number);
-        }
+        nw_text_real(text, *(const double *)field);
         return;
-    case NW_FIELD_INT:
-        integer = *(const int *)field;
-        break;
-    case NW_FIELD_I64:
-        integer = *(const int64_t *)field;
-        break;
-    case NW_FIELD_U32:
-        integer = *(const uint32_t *)field;
-        break;
     case NW_FIELD_U64:
-        natural = *(const uint64_t *)field;
-        break;
-    case NW_FIELD_SIZE:
-        natural = *(const size_t *)field;
-        break;
-    }
-    if (row->type == NW_FIELD_U64 || row->type == NW_FIELD_SIZE) {
-        if ((double)natural < row->min)
-            return;
-        nw_text_key(text, row->key);
+    case NW_FIELD_SIZE: {
+        const uint64_t natural = natural_of(row, field);
+
         /* JSON readers hold integers in 63 bits; no size or count comes near. */
         nw_text_u64(text, natural > INT64_MAX ? INT64_MAX : natural);
-    } else if ((double)integer >= row->min) {
-        nw_text_key(text, row->key);
-        nw_text_i64(text, integer);
+        return;
+    }
+    default:
+        nw_text_i64(text, integer_of(row, field));
     }
 }
 
@@ -69,7 +83,10 @@ void nw_fields_write(struct nw_text *text, const struct nw_line_field *rows, siz
                      const void *from)
 {
     for (size_t i = 0; i < count; i++)
-        write_one(text, &rows[i], at(from, &rows[i]));
+        if (nw_field_is_known(&rows[i], from)) {
+            nw_text_key(text, rows[i].key);
+            nw_field_write(text, &rows[i], from);
+        }
 }
 
 static nw_rc fail_range(const struct nw_line_field *row, const char *what, const json_t *value)

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "base/finding_json.h"
+#include "results/sink.h"
 #include "results/text.h"
 
 typedef enum {
@@ -31,6 +32,9 @@ struct nw_line_field {
 
 void nw_fields_write(struct nw_text *text, const struct nw_line_field *rows, size_t count,
                      const void *from);
+/* One field: has it a value, and that as JSON spells it. */
+bool nw_field_is_known(const struct nw_line_field *row, const void *base);
+void nw_field_write(struct nw_text *text, const struct nw_line_field *row, const void *base);
 /* `what` as in base/json.h; a field whose key is absent is left as it is. */
 nw_rc nw_fields_read(const json_t *object, const char *what, const struct nw_line_field *rows,
                      size_t count, void *to);
@@ -39,11 +43,6 @@ nw_rc nw_fields_read(const json_t *object, const char *what, const struct nw_lin
 void nw_finding_write(struct nw_text *text, const struct nw_finding *finding);
 void nw_findings_write(struct nw_text *text, const struct nw_findings *list);
 
-/* Whole lines, without newline. */
-struct nw_record;
-struct nw_context;
-void nw_record_write(struct nw_text *text, const struct nw_record *record);
-void nw_context_write(struct nw_text *text, const struct nw_context *context);
 /* The object that `text` spells. */
 nw_rc nw_text_to_json(const struct nw_text *text, json_t **json_out);
 

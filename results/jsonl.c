@@ -12,7 +12,7 @@ struct nw_results_writer {
     struct nw_text text; /* reused for every line */
 };
 
-static void write_finding_line(struct nw_text *text, const struct nw_finding *finding)
+void nw_finding_line_write(struct nw_text *text, const struct nw_finding *finding)
 {
     nw_text_put(text, "{");
     nw_text_key(text, "schema");
@@ -23,7 +23,7 @@ static void write_finding_line(struct nw_text *text, const struct nw_finding *fi
     nw_text_put(text, "}");
 }
 
-static void write_end_line(struct nw_text *text)
+void nw_end_line_write(struct nw_text *text)
 {
     nw_text_put(text, "{\"schema\":" NW_STRINGIFY(NW_SCHEMA_VERSION) ",\"kind\":\"end\"}");
 }
@@ -73,13 +73,13 @@ nw_rc nw_results_write_record(struct nw_results_writer *writer, const struct nw_
 
 nw_rc nw_results_write_finding(struct nw_results_writer *writer, const struct nw_finding *finding)
 {
-    write_finding_line(&writer->text, finding);
+    nw_finding_line_write(&writer->text, finding);
     return flush(writer);
 }
 
 nw_rc nw_results_write_end(struct nw_results_writer *writer)
 {
-    write_end_line(&writer->text);
+    nw_end_line_write(&writer->text);
     return flush(writer);
 }
 
@@ -127,7 +127,7 @@ static nw_rc save_run(struct save *save, const struct nw_run *run)
     nw_context_write(&save->text, &run->context);
     NW_TRY(end_line(save));
     for (size_t i = 0; i < run->context.findings.count; i++) {
-        write_finding_line(&save->text, &run->context.findings.items[i]);
+        nw_finding_line_write(&save->text, &run->context.findings.items[i]);
         NW_TRY(end_line(save));
     }
     for (size_t i = 0; i < run->record_count; i++) {
@@ -136,7 +136,7 @@ static nw_rc save_run(struct save *save, const struct nw_run *run)
     }
     if (!run->context.complete)
         return NW_OK;
-    write_end_line(&save->text);
+    nw_end_line_write(&save->text);
     return end_line(save);
 }
 

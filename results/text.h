@@ -1,4 +1,4 @@
-/* Private to results/. A growing text for JSON lines: fast enough for a hundred thousand records a
+/* Public. A growing text for JSON lines: fast enough for a hundred thousand records a
  * second, and the only place where a number or a string of a results file gets its spelling.
  *
  * A failed allocation is kept in `failed` and returned by nw_text_check. nw_text_free leaves the
