@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/describe.h"
 #include "base/words.h"
 #include "cli/help.h"
 #include "collectives/launch.h"
@@ -100,6 +101,10 @@ nw_rc nw_cli_parse(struct nw_cli *cli, int argc, char **argv, bool speaks)
 
     if (!speaks && asks_for_help(argc, argv))
         exit(0); /* rank 0 prints it */
+    if (argc == 2 && strcmp(argv[1], NW_CLI_DESCRIBE) == 0) {
+        free(rows);
+        exit(nw_cli_describe(cli) == NW_OK ? 0 : nw_cli_fail(NW_EIO));
+    }
     if (rows == NULL)
         return nw_fail(NW_ENOMEM, "out of memory for the command line");
     argp_program_version_hook = print_version;

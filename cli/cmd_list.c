@@ -1,4 +1,5 @@
 /* nodeworth list: everything that can be named on the command line. */
+#include <ctype.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -341,8 +342,14 @@ static nw_rc print_names(const struct list *wanted)
 
     for (size_t i = 0; wanted == NULL && i < LIST_COUNT; i++)
         printf("%s\n", lists[i].name);
-    for (size_t i = 0; wanted != NULL && wanted->row(i, &row); i++)
-        printf("%s\n", row.name);
+    for (size_t i = 0; wanted != NULL && wanted->row(i, &row); i++) {
+        /* GPUs are found by the words of their names: so written no quotes are needed */
+        const bool words = strchr(row.name, ' ') != NULL;
+
+        for (const char *at = row.name; *at != '\0'; at++)
+            putchar(!words ? *at : *at == ' ' ? '-' : tolower((unsigned char)*at));
+        putchar('\n');
+    }
     return nw_cli_finish_stdout();
 }
 

@@ -8,6 +8,8 @@
 #include "base/words.h"
 #include "cli/check_read.h"
 #include "cli/cli.h"
+#include "cli/describe.h"
+#include "cli/generate.h"
 #include "cli/worker.h"
 
 static const struct nw_command nw_commands[] = {
@@ -38,13 +40,15 @@ static const struct nw_command nw_commands[] = {
      nw_cmd_emit},
     {"infer", "serving: tokens/s, latency, sequences at once and cost on any GPUs", nw_cmd_infer},
     {"list", "what can be named: models, GPUs, collectives, strategies …", nw_cmd_list},
+    {"env", "what to attach to a report of a problem: versions, libraries, limits", nw_cmd_env},
     {NULL, NULL, NULL},
 };
 
-/* Not for people: the program starts itself with these. */
+/* The program starts itself with the first two; the build starts the third. */
 static const struct nw_command nw_inner_commands[] = {
     {"worker", "one lane of bench and run", nw_cmd_worker},
     {"reader", "one host of check", nw_cmd_reader},
+    {"generate", "completions of shells, man pages", nw_cmd_generate},
     {NULL, NULL, NULL},
 };
 
@@ -155,6 +159,8 @@ int main(int argc, char **argv)
         printf("nodeworth %s\n", nw_version);
         return 0;
     }
+    if (strcmp(argv[1], NW_CLI_DESCRIBE) == 0)
+        return nw_cli_describe_all(nw_commands) == NW_OK ? 0 : nw_cli_fail(NW_EIO);
     for (const struct nw_command *command = nw_commands; command->name != NULL; command++)
         if (strcmp(argv[1], command->name) == 0)
             return run_command(command, argc - 1, argv + 1);
