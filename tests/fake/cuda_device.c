@@ -188,6 +188,7 @@ FK_EXPORT fk_result cuDeviceGetAttribute(int *value, unsigned attribute, int dev
         {75, gpu->capability / 10},
         {76, gpu->capability % 10},
         {97, gpu->shared_optin_bytes},
+        {124, 1}, /* memory as a dma-buf */
     };
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         if (values[i].attribute == attribute) {

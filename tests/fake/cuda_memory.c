@@ -330,6 +330,37 @@ FK_EXPORT fk_result cuMemHostUnregister(void *pointer)
     return take_out(pointer, FK_PINNED, &block) ? CU_OK : CU_INVALID_VALUE;
 }
 
+/* A part of the memory for other devices' drivers: whole pages of one allocation, as a file that is
+ * positioned where the part begins (a dma-buf itself has no such position). */
+FK_EXPORT fk_result cuMemGetHandleForAddressRange(void *handle, fk_ptr address, size_t bytes,
+                                                  unsigned type, unsigned long long flags)
+{
+    const size_t page = 4096, dma_buf = 1;
+    struct block *block;
+    char path[64];
+    int fd = -1;
+    if (!fk_context())
+        return CU_INVALID_CONTEXT;
+    if (address % page != 0 || bytes % page != 0 || bytes == 0 || type != dma_buf || flags != 0)
+        return CU_INVALID_VALUE;
+    pthread_mutex_lock(&blocks_lock);
+    search((const void *)(uintptr_t)address, &block);
+    const size_t at = block ? (size_t)(address - (fk_ptr)(uintptr_t)block->address) : 0;
+    if (block && block->space == FK_DEVICE && !block->opened && bytes <= block->mapped_bytes - at) {
+        touch(block, at, bytes);
+        block->shown = true;
+        snprintf(path, sizeof path, "/proc/self/fd/%d", block->fd); /* a position of its own */
+        fd = open(path, O_RDWR | O_CLOEXEC);
+        if (fd >= 0)
+            lseek(fd, (off_t)at, SEEK_SET);
+    }
+    pthread_mutex_unlock(&blocks_lock);
+    if (fd < 0)
+        return CU_INVALID_VALUE;
+    memcpy(handle, &fd, sizeof fd);
+    return CU_OK;
+}
+
 /* Memory of one process in another: 64 bytes that are passed on somehow. */
 struct handle {
     char magic[8];
