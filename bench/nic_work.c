@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "bench/words.h"
 
-#define POISON      0xa5
 #define STAGE_WORDS 8192
 /* Messages of a stream that count as one call: so much data, that the queues fill to their depth.
  */
@@ -145,12 +145,6 @@ nw_rc nw_nic_run_once(struct nw_nic_work *work, uint64_t count, bool ping, doubl
 /* ---- data --------------------------------------------------------------------------------------
  */
 
-/* What a NIC gives. */
-static uint64_t word_of(int nic, uint64_t round, uint64_t index)
-{
-    return (((uint64_t)nic << 48) ^ (round << 32) ^ index) * 0x9e3779b97f4a7c15u;
-}
-
 static int nic_of(const struct nw_nic_links *links, size_t pair, int side)
 {
     return side == 0 ? links->round->pairs[pair].a : links->round->pairs[pair].b;
@@ -198,9 +192,9 @@ static void nic_fill(const struct nw_work *base, uint64_t round)
             const uint64_t count = stage_words(work, done);
 
             for (uint64_t k = 0; k < count; k++)
-                stage[k] = word_of(nic_of(links, end->pair, end->side), round, done + k);
+                stage[k] = nw_word_of(nic_of(links, end->pair, end->side), round, done + k);
             put(links, end->buffer + done * NW_NIC_WORD, stage, count);
-            memset(stage, POISON, count * NW_NIC_WORD);
+            memset(stage, NW_POISON, count * NW_NIC_WORD);
             put(links, end->buffer + links->region_bytes + done * NW_NIC_WORD, stage, count);
         }
     }
@@ -218,7 +212,7 @@ static uint64_t check_end(const struct nw_nic_work *work, const struct nw_nic_en
     uint64_t stage[STAGE_WORDS], wrong = 0;
 
     for (uint64_t i = 0; i < words_of(work); i++) {
-        const uint64_t expected = word_of(giver, round, i);
+        const uint64_t expected = nw_word_of(giver, round, i);
 
         if (i % STAGE_WORDS == 0)
             get(links, stage, end->buffer + links->region_bytes + i * NW_NIC_WORD,

@@ -1,14 +1,8 @@
 #include "bench/pairs_swap.h"
 
-#include <string.h>
+#include "bench/words.h"
 
 #define WORD_BYTES NW_PAIRS_WORD_BYTES
-#define POISON     0xa5
-
-static uint64_t word_of(int rank, uint64_t round, uint64_t index)
-{
-    return (((uint64_t)rank << 48) ^ (round << 32) ^ index) * 0x9e3779b97f4a7c15u;
-}
 
 /* There, then back: the lower rank begins. */
 static nw_rc pass_both(const struct nw_pairs_work *work)
@@ -62,52 +56,23 @@ static nw_rc swap_time(const struct nw_work *base, uint64_t index, uint32_t call
     return nw_gated_time(&gated, index, calls, ns_out);
 }
 
-/* Buffers may lie on a device: patterns are made, and results looked at, this much at a time. */
-#define STAGE_WORDS 8192
-
-static uint64_t stage_words(const struct nw_pairs_work *work, uint64_t done)
-{
-    const uint64_t left = work->word_count - done;
-
-    return left < STAGE_WORDS ? left : STAGE_WORDS;
-}
-
 static void swap_fill(const struct nw_work *base, uint64_t round)
 {
     const struct nw_pairs_work *work = (const struct nw_pairs_work *)base;
-    uint64_t stage[STAGE_WORDS];
 
-    for (uint64_t done = 0; work->peer >= 0 && done < work->word_count; done += STAGE_WORDS) {
-        const uint64_t count = stage_words(work, done);
-
-        for (uint64_t i = 0; i < count; i++)
-            stage[i] = word_of(work->comm->rank, round, done + i);
-        nw_comm_put(work->comm, work->send + done, stage, count * WORD_BYTES);
-        memset(stage, POISON, count * WORD_BYTES);
-        nw_comm_put(work->comm, work->recv + done, stage, count * WORD_BYTES);
-    }
+    if (work->peer < 0)
+        return;
+    nw_words_put(work->comm, work->send, work->word_count, work->comm->rank, round);
+    nw_words_poison(work->comm, work->recv, work->word_count);
 }
 
 static uint64_t swap_check(const struct nw_work *base, uint64_t round, struct nw_wrong *first_out)
 {
     const struct nw_pairs_work *work = (const struct nw_pairs_work *)base;
-    uint64_t stage[STAGE_WORDS];
-    uint64_t wrong = 0;
 
-    for (uint64_t i = 0; work->peer >= 0 && i < work->word_count; i++) {
-        const uint64_t expected = word_of(work->peer, round, i);
-
-        if (i % STAGE_WORDS == 0)
-            nw_comm_get(work->comm, stage, work->recv + i, stage_words(work, i) * WORD_BYTES);
-        if (stage[i % STAGE_WORDS] == expected)
-            continue;
-        if (wrong++ == 0)
-            *first_out = (struct nw_wrong){.index = i,
-                                           .expected = (double)expected,
-                                           .found = (double)stage[i % STAGE_WORDS],
-                                           .from_rank = work->peer};
-    }
-    return wrong;
+    return work->peer < 0 ? 0
+                          : nw_words_check(work->comm, work->recv, work->word_count, work->peer,
+                                           round, first_out);
 }
 
 void nw_pairs_work_open(const struct nw_bench *bench, int peer, uint64_t bytes, bool one_way,

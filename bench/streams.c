@@ -7,10 +7,7 @@
 
 #include "base/units.h"
 #include "bench/agree.h"
-
-#define WORD_BYTES  8
-#define POISON      0xa5
-#define STAGE_WORDS 8192 /* buffers may lie on a device */
+#include "bench/words.h"
 
 /* ---- the work ----------------------------------------------------------------------------------
  */
@@ -58,58 +55,20 @@ static nw_rc stream_time(const struct nw_work *base, uint64_t index, uint32_t ca
     return nw_gated_time(&gated, index, calls, ns_out);
 }
 
-static uint64_t word_of(int rank, uint64_t round, uint64_t index)
-{
-    return (((uint64_t)rank << 48) ^ (round << 32) ^ index) * 0x9e3779b97f4a7c15u;
-}
-
-static uint64_t stage_words(const struct nw_message *message, uint64_t done)
-{
-    const uint64_t left = message->bytes / WORD_BYTES - done;
-
-    return left < STAGE_WORDS ? left : STAGE_WORDS;
-}
-
 static void stream_fill(const struct nw_work *base, uint64_t round)
 {
     const struct stream_work *work = (const struct stream_work *)base;
     struct nw_comm *comm = work->bench->comm;
-    uint64_t stage[STAGE_WORDS];
 
-    memset(stage, POISON, sizeof stage);
     for (size_t i = 0; i < work->count; i++) {
-        const struct nw_message *message = &work->messages[i];
-        uint64_t *to = message->data;
+        uint64_t *data = work->messages[i].data;
+        const uint64_t words = work->messages[i].bytes / NW_WORD_BYTES;
 
-        for (uint64_t done = 0; done < message->bytes / WORD_BYTES; done += STAGE_WORDS) {
-            const uint64_t words = stage_words(message, done);
-
-            for (uint64_t k = 0; work->out && k < words; k++)
-                stage[k] = word_of(comm->rank, round, done + k);
-            nw_comm_put(comm, to + done, stage, words * WORD_BYTES);
-        }
+        if (work->out)
+            nw_words_put(comm, data, words, comm->rank, round);
+        else
+            nw_words_poison(comm, data, words);
     }
-}
-
-static uint64_t check_message(struct nw_comm *comm, const struct nw_message *message,
-                              uint64_t round, struct nw_wrong *first_out)
-{
-    const uint64_t *data = message->data;
-    uint64_t stage[STAGE_WORDS], wrong = 0;
-
-    for (uint64_t i = 0; i < message->bytes / WORD_BYTES; i++) {
-        const uint64_t expected = word_of(message->peer, round, i);
-
-        if (i % STAGE_WORDS == 0)
-            nw_comm_get(comm, stage, data + i, stage_words(message, i) * WORD_BYTES);
-        if (stage[i % STAGE_WORDS] == expected || wrong++ > 0)
-            continue;
-        *first_out = (struct nw_wrong){.index = i,
-                                       .expected = (double)expected,
-                                       .found = (double)stage[i % STAGE_WORDS],
-                                       .from_rank = message->peer};
-    }
-    return wrong;
 }
 
 static uint64_t stream_check(const struct nw_work *base, uint64_t round, struct nw_wrong *first_out)
@@ -118,9 +77,11 @@ static uint64_t stream_check(const struct nw_work *base, uint64_t round, struct 
     uint64_t wrong = 0;
 
     for (size_t i = 0; i < work->count && !work->out; i++) {
+        const struct nw_message *message = &work->messages[i];
         struct nw_wrong first;
         const uint64_t of_message =
-            check_message(work->bench->comm, &work->messages[i], round, &first);
+            nw_words_check(work->bench->comm, message->data, message->bytes / NW_WORD_BYTES,
+                           message->peer, round, &first);
 
         if (of_message > 0 && wrong == 0)
             *first_out = first;

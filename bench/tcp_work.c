@@ -2,13 +2,7 @@
 
 #include <string.h>
 
-#define WORD_BYTES 8
-#define POISON     0xa5
-
-static uint64_t word_of(int rank, uint64_t round, uint64_t index)
-{
-    return (((uint64_t)rank << 48) ^ (round << 32) ^ index) * 0x9e3779b97f4a7c15u;
-}
+#include "bench/words.h"
 
 /* A connection that breaks is a cause of its own: as NW_EPEER it would be taken for the echo of
  * another rank's failure, which there need not be. */
@@ -25,7 +19,7 @@ static nw_rc tcp_call(const struct nw_work *base, uint64_t index)
 {
     const struct nw_tcp_work *work = (const struct nw_tcp_work *)base;
     const bool sends = work->sends != (work->both && index % 2 == 1);
-    const uint64_t bytes = work->word_count * WORD_BYTES;
+    const uint64_t bytes = work->word_count * NW_WORD_BYTES;
 
     if (work->link == NULL)
         return NW_OK;
@@ -40,9 +34,9 @@ static void tcp_fill(const struct nw_work *base, uint64_t round)
     if (work->link == NULL)
         return;
     if (!work->sends)
-        memset(work->data, POISON, work->word_count * WORD_BYTES);
+        memset(work->data, NW_POISON, work->word_count * NW_WORD_BYTES);
     for (uint64_t i = 0; work->sends && i < work->word_count; i++)
-        work->data[i] = word_of(work->from_rank, round, i);
+        work->data[i] = nw_word_of(work->from_rank, round, i);
 }
 
 static uint64_t tcp_check(const struct nw_work *base, uint64_t round, struct nw_wrong *first_out)
@@ -51,7 +45,7 @@ static uint64_t tcp_check(const struct nw_work *base, uint64_t round, struct nw_
     uint64_t wrong = 0;
 
     for (uint64_t i = 0; work->link != NULL && i < work->word_count; i++) {
-        const uint64_t expected = word_of(work->from_rank, round, i);
+        const uint64_t expected = nw_word_of(work->from_rank, round, i);
 
         if (work->data[i] == expected || wrong++ > 0)
             continue;
@@ -69,6 +63,6 @@ struct nw_tcp_work nw_tcp_work_of(uint64_t *data, uint64_t bytes, bool both)
         .work = {.call = tcp_call, .fill = tcp_fill, .check = tcp_check, .result_stays = true},
         .both = both,
         .data = data,
-        .word_count = bytes / WORD_BYTES,
+        .word_count = bytes / NW_WORD_BYTES,
     };
 }
