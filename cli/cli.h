@@ -29,6 +29,8 @@ int nw_cmd_emit(int argc, char **argv);
 int nw_cmd_search(int argc, char **argv);
 int nw_cmd_infer(int argc, char **argv);
 int nw_cmd_show(int argc, char **argv);
+int nw_cmd_compare(int argc, char **argv);
+int nw_cmd_baseline(int argc, char **argv);
 int nw_cmd_list(int argc, char **argv);
 int nw_cmd_replay(int argc, char **argv);
 int nw_cmd_report(int argc, char **argv);
