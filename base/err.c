@@ -100,7 +100,7 @@ void nw_message(const char *format, ...)
     va_list arguments;
 
     va_start(arguments, format);
-    if (vsnprintf(text, sizeof text, nw_tr(format), arguments) >= (int)sizeof text)
+    if (nw_vprint_to(text, sizeof text, format, arguments) >= (int)sizeof text)
         nw_trim_torn_utf8(text);
     va_end(arguments);
     /* One call: lines of several ranks on one terminal stay whole. */

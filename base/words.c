@@ -1,7 +1,6 @@
 #include "base/words.h"
 
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,9 +107,12 @@ const struct nw_language *nw_language_of_environment(void)
     return found != NULL ? found : &languages[0];
 }
 
-void nw_speak(const struct nw_language *language)
+const struct nw_language *nw_speak(const struct nw_language *language)
 {
-    spoken = language;
+    const struct nw_language *before = spoken;
+
+    spoken = language != NULL ? language : &languages[0];
+    return before;
 }
 
 const struct nw_language *nw_spoken_language(void)
@@ -153,23 +155,4 @@ const char *nw_spoken(const char *sentence)
         strnlen(sentence, NW_WORDS_LONGEST) == NW_WORDS_LONGEST)
         return sentence;
     return nw_words_say(spoken, sentence, ring[next++ % RING], sizeof ring[0]);
-}
-
-void nw_print(FILE *stream, const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    vfprintf(stream, nw_tr(format), arguments);
-    va_end(arguments);
-}
-
-int nw_print_to(char *text, size_t size, const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    const int length = vsnprintf(text, size, nw_tr(format), arguments);
-    va_end(arguments);
-    return length;
 }

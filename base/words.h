@@ -15,6 +15,7 @@
 #ifndef NW_BASE_WORDS_H
 #define NW_BASE_WORDS_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -36,8 +37,9 @@ const char *nw_language_names(char *text, size_t size); /* "en, zh" */
 /* By LC_ALL, LC_MESSAGES, LANG and LANGUAGE, as gettext takes them; English when they name none. */
 const struct nw_language *nw_language_of_environment(void);
 
-/* The language of this process, English until it is set: once, before there are threads. */
-void nw_speak(const struct nw_language *language);
+/* The language of this process, English until it is set, before there are threads; NULL: English.
+ * Returns the one before, for a text that goes into JSON. */
+const struct nw_language *nw_speak(const struct nw_language *language);
 const struct nw_language *nw_spoken_language(void);
 
 /* A text or format of the source: the translation of exactly this, else the text. */
@@ -45,10 +47,14 @@ const char *nw_tr(const char *text) __attribute__((format_arg(1)));
 /* A sentence made elsewhere. Either the sentence itself or a text of this module's, which the 15th
  * next call in this thread replaces. */
 const char *nw_spoken(const char *sentence);
-/* printf with the translation of the format. */
+/* printf with the translation of the format, and of every text that is put into it. */
 void nw_print(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void nw_vprint(FILE *stream, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
 int nw_print_to(char *text, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+int nw_vprint_to(char *text, size_t size, const char *format, va_list arguments)
+    __attribute__((format(printf, 3, 0)));
 
 /* The same in a language of one's own, as a letter has it. */
 const char *nw_words(const struct nw_language *language, const char *text)

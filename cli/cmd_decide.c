@@ -1,4 +1,5 @@
 #include "base/json.h"
+#include "base/words.h"
 #include "cli/candidate_args.h"
 #include "cli/model_args.h"
 #include "report/candidates_text.h"
@@ -34,9 +35,11 @@ static nw_rc print_json(const struct nw_model_args *args, const struct job *job)
     json_t *root, *claims;
 
     NW_TRY(nw_decision_to_json(&job->model, &job->decision, &root));
-    nw_rc rc = nw_json_set_text(
-        root, "sentence",
-        nw_report_sentence(sentence, sizeof sentence, &job->model, &job->decision));
+    const struct nw_language *spoken = nw_speak(NULL);
+
+    nw_report_sentence(sentence, sizeof sentence, &job->model, &job->decision);
+    nw_speak(spoken);
+    nw_rc rc = nw_json_set_text(root, "sentence", sentence);
 
     if (rc == NW_OK && args->quote_path != NULL) {
         rc = nw_claim_costs_to_json(&job->claims, &claims);
@@ -115,9 +118,11 @@ static nw_rc show_ranking(const struct nw_model_args *args, const struct nw_rank
     if (!args->json)
         return nw_report_ranking(stdout, ranking);
     NW_TRY(nw_ranking_to_json(ranking, &root));
-    return print_root(
-        root, nw_json_set_text(root, "sentence",
-                               nw_report_ranking_sentence(sentence, sizeof sentence, ranking)));
+    const struct nw_language *spoken = nw_speak(NULL);
+
+    nw_report_ranking_sentence(sentence, sizeof sentence, ranking);
+    nw_speak(spoken);
+    return print_root(root, nw_json_set_text(root, "sentence", sentence));
 }
 
 /* *exit_code_out: 3 where no candidate could be predicted. */

@@ -6,6 +6,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 
 #define DASH "\xE2\x80\x93"
 /* A short table needs no names of areas between its rows. */
@@ -34,16 +35,16 @@ static void measured_cell(char *text, size_t size, const struct nw_audit_row *ro
     char value[32], low[32], high[32];
 
     if (row->measured_text[0] != '\0')
-        snprintf(text, size, "%s", row->measured_text);
+        nw_print_to(text, size, "%s", row->measured_text);
     else if (!is_rate(row) || isnan(row->measured))
         snprintf(text, size, DASH);
     else if (isnan(row->measured_low))
-        snprintf(text, size, "%s%s %s", /* a bound: the network carried this or more */
-                 row->verdict == NW_AUDIT_NOT_MEASURED ? "\xE2\x89\xA5 " : "",
-                 row_rate(value, row, row->measured), unit);
+        nw_print_to(text, size, "%s%s %s", /* a bound: the network carried this or more */
+                    row->verdict == NW_AUDIT_NOT_MEASURED ? "\xE2\x89\xA5 " : "",
+                    row_rate(value, row, row->measured), unit);
     else
-        snprintf(text, size, "%s %s [%s, %s]", row_rate(value, row, row->measured), unit,
-                 row_rate(low, row, row->measured_low), row_rate(high, row, row->measured_high));
+        nw_print_to(text, size, "%s %s [%s, %s]", row_rate(value, row, row->measured), unit,
+                    row_rate(low, row, row->measured_low), row_rate(high, row, row->measured_high));
     if (row->simulated && strcmp(text, DASH) != 0)
         strncat(text, " (simulated)", size - strlen(text) - 1);
 }
@@ -58,12 +59,12 @@ static void add_row(struct nw_table *table, const struct nw_audit_row *row, bool
     if (is_rate(row) && isfinite(row->ceiling))
         row_rate(ceiling, row, row->ceiling);
     if (is_rate(row) && isfinite(row->expected_low))
-        snprintf(expected, sizeof expected, "%s" DASH "%s", row_rate(low, row, row->expected_low),
-                 row_rate(high, row, row->expected_high));
+        nw_print_to(expected, sizeof expected, "%s" DASH "%s",
+                    row_rate(low, row, row->expected_low), row_rate(high, row, row->expected_high));
     if (is_rate(row) && isfinite(row->measured) && row->quoted > 0)
         snprintf(share, sizeof share, "%.0f %%", 100 * row->measured / row->quoted / row->part);
     measured_cell(measured, sizeof measured, row);
-    snprintf(claim, sizeof claim, "%s%s", indent ? " " : "", row->claim);
+    nw_print_to(claim, sizeof claim, "%s%s", indent ? " " : "", row->claim);
     nw_table_row(table, (const char *[]){claim, row->quoted_text, ceiling, expected, measured,
                                          share, nw_audit_verdict_text(row->verdict)});
 }
@@ -96,15 +97,15 @@ static void say_readings(FILE *stream, const struct nw_audit_row *row)
 
     if (row->reading_count == 0)
         return;
-    used += (size_t)snprintf(text, sizeof text, "on the wire, GB/s:");
+    used += (size_t)nw_print_to(text, sizeof text, "on the wire, GB/s:");
     for (size_t i = 0; i < row->reading_count; i++) {
         const struct nw_audit_reading *reading = &row->readings[i];
 
-        used += (size_t)snprintf(
+        used += (size_t)nw_print_to(
             text + used, sizeof text - used, "%s %s if %s (healthy: %s to %s%s)", i > 0 ? ";" : "",
             rate(value, reading->bytes_per_s), reading->algorithm, rate(low, reading->expected_low),
             rate(high, reading->expected_high),
-            reading->possible ? "" : "; more than the link carries, so it is not");
+            reading->possible ? "" : nw_tr("; more than the link carries, so it is not"));
     }
     nw_print_wrapped(stream, "    ", "    ", text);
 }
@@ -114,12 +115,12 @@ static void say_causes(FILE *stream, const struct nw_audit_row *row)
     char text[600];
 
     if (row->causes.count > 0)
-        fprintf(stream, "    Likely:\n");
+        nw_print(stream, "    Likely:\n");
     for (size_t i = 0; i < row->causes.count; i++) {
         const struct nw_finding *cause = &row->causes.items[i];
 
-        snprintf(text, sizeof text, "%s%s%s", cause->text, cause->remedy != NULL ? ". Do: " : "",
-                 cause->remedy != NULL ? cause->remedy : "");
+        nw_print_to(text, sizeof text, "%s%s%s", cause->text, cause->remedy != NULL ? ". Do: " : "",
+                    cause->remedy != NULL ? cause->remedy : "");
         nw_print_wrapped(stream, "    - ", "      ", text);
     }
 }
@@ -130,12 +131,12 @@ static void say_row(FILE *stream, const struct nw_audit *audit, const struct nw_
 
     measured_cell(measured, sizeof measured, row);
     if (row->verdict == NW_AUDIT_SHORT)
-        snprintf(text, sizeof text, "%s: found %.140s, quoted %s (%.80s:%d)%s%s%s%s", row->claim,
-                 measured, row->quoted_text, audit->quote.path, row->quote_line,
-                 row->source[0] != '\0' ? ", from " : "", row->source,
-                 row->reason[0] != '\0' ? "; " : "", row->reason);
+        nw_print_to(text, sizeof text, "%s: found %.140s, quoted %s (%.80s:%d)%s%s%s%s", row->claim,
+                    measured, row->quoted_text, audit->quote.path, row->quote_line,
+                    row->source[0] != '\0' ? nw_tr(", from ") : "", row->source,
+                    row->reason[0] != '\0' ? "; " : "", row->reason);
     else
-        snprintf(text, sizeof text, "%s: %s", row->claim, row->reason);
+        nw_print_to(text, sizeof text, "%s: %s", row->claim, row->reason);
     nw_print_wrapped(stream, "  ", "    ", text);
     say_readings(stream, row);
     say_causes(stream, row);
@@ -152,7 +153,7 @@ static void say_all(FILE *stream, const struct nw_audit *audit, nw_audit_verdict
         if (row->verdict != verdict || (verdict == NW_AUDIT_MET && row->reason[0] == '\0'))
             continue;
         if (first)
-            fprintf(stream, "\n%s\n", title);
+            nw_print(stream, "\n%s\n", title);
         first = false;
         say_row(stream, audit, row);
     }
@@ -163,13 +164,13 @@ static void say_findings(FILE *stream, const struct nw_audit *audit)
     char text[1024];
 
     if (audit->findings.count > 0)
-        fprintf(stream, "\nAbout the results\n");
+        nw_print(stream, "\nAbout the results\n");
     for (size_t i = 0; i < audit->findings.count; i++) {
         const struct nw_finding *finding = &audit->findings.items[i];
 
-        snprintf(text, sizeof text, "%s: %s%s%s", finding->where, finding->text,
-                 finding->remedy != NULL ? ". Do: " : "",
-                 finding->remedy != NULL ? finding->remedy : "");
+        nw_print_to(text, sizeof text, "%s: %s%s%s", finding->where, finding->text,
+                    finding->remedy != NULL ? ". Do: " : "",
+                    finding->remedy != NULL ? finding->remedy : "");
         nw_print_wrapped(stream, "  ", "    ", text);
     }
 }
@@ -179,13 +180,13 @@ static void say_costs(FILE *stream, const struct nw_audit *audit)
     char text[300], value[32];
 
     if (audit->cost_count > 0)
-        fprintf(stream, "\nWhat it costs\n");
+        nw_print(stream, "\nWhat it costs\n");
     for (size_t i = 0; i < audit->cost_count; i++) {
         const struct nw_audit_cost *cost = &audit->costs[i];
 
         snprintf(value, sizeof value, cost->value >= 1000 ? "%.0f" : "%.4g", cost->value);
-        snprintf(text, sizeof text, "%s: %s %s (%s)%s", cost->title, value, audit->quote.currency,
-                 cost->how, cost->simulated ? " (simulated)" : "");
+        nw_print_to(text, sizeof text, "%s: %s %s (%s)%s", cost->title, value,
+                    audit->quote.currency, cost->how, cost->simulated ? nw_tr(" (simulated)") : "");
         nw_print_wrapped(stream, "  ", "    ", text);
     }
 }
@@ -195,13 +196,13 @@ nw_rc nw_report_audit(FILE *stream, const struct nw_audit *audit)
     const struct nw_quote *quote = &audit->quote;
     char text[600];
 
-    snprintf(text, sizeof text, "Quote: %s%s%s%s%s", quote->path,
-             quote->vendor[0] != '\0' ? " \xC2\xB7 " : "", quote->vendor,
-             quote->date[0] != '\0' ? " \xC2\xB7 " : "", quote->date);
+    nw_print_to(text, sizeof text, "Quote: %s%s%s%s%s", quote->path,
+                quote->vendor[0] != '\0' ? " \xC2\xB7 " : "", quote->vendor,
+                quote->date[0] != '\0' ? " \xC2\xB7 " : "", quote->date);
     nw_print_wrapped(stream, "", "  ", text);
     if (audit->simulated)
-        fprintf(stream, "SIMULATED: some rows come from a pretended machine, not from a "
-                        "measurement.\n");
+        nw_print(stream, "SIMULATED: some rows come from a pretended machine, not from a "
+                         "measurement.\n");
     fputc('\n', stream);
     NW_TRY(nw_report_audit_table(stream, audit));
     say_all(stream, audit, NW_AUDIT_SHORT, "Short of the quote");
@@ -209,9 +210,9 @@ nw_rc nw_report_audit(FILE *stream, const struct nw_audit *audit)
     say_all(stream, audit, NW_AUDIT_MET, "Met: how it was read");
     say_findings(stream, audit);
     say_costs(stream, audit);
-    fprintf(stream, "\n%zu met, %zu short, %zu not measured.\n",
-            nw_audit_count(audit, NW_AUDIT_MET), nw_audit_count(audit, NW_AUDIT_SHORT),
-            nw_audit_count(audit, NW_AUDIT_NOT_MEASURED));
+    nw_print(stream, "\n%zu met, %zu short, %zu not measured.\n",
+             nw_audit_count(audit, NW_AUDIT_MET), nw_audit_count(audit, NW_AUDIT_SHORT),
+             nw_audit_count(audit, NW_AUDIT_NOT_MEASURED));
     if (ferror(stream))
         return nw_fail(NW_EIO, "the audit could not be written: %s",
                        errno != 0 ? strerror(errno) : "the output failed");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "base/words.h"
 #include "report/bench_text_parts.h"
 #include "report/lanes_text.h"
 
@@ -145,19 +146,19 @@ static void print_plan(FILE *out, const struct nw_plan *plan)
 {
     char least[32], most[32], step[32], budget[32];
 
-    fprintf(out, "# minBytes %" PRIu64 " maxBytes %" PRIu64 " (%s to %s) step: ", plan->min_bytes,
-            plan->max_bytes, nw_format_bytes(least, plan->min_bytes),
-            nw_format_bytes(most, plan->max_bytes));
+    nw_print(out, "# minBytes %" PRIu64 " maxBytes %" PRIu64 " (%s to %s) step: ", plan->min_bytes,
+             plan->max_bytes, nw_format_bytes(least, plan->min_bytes),
+             nw_format_bytes(most, plan->max_bytes));
     if (plan->step_factor > 1)
-        fprintf(out, "%d(factor)", plan->step_factor);
+        nw_print(out, "%d(factor)", plan->step_factor);
     else
-        fprintf(out, "%s(bytes)", nw_format_bytes(step, plan->step_bytes));
-    fprintf(out, " warmup iters: %d validation: %d ", plan->warmup_iters, plan->check);
+        nw_print(out, "%s(bytes)", nw_format_bytes(step, plan->step_bytes));
+    nw_print(out, " warmup iters: %d validation: %d ", plan->warmup_iters, plan->check);
     if (plan->iters > 0)
-        fprintf(out, "iters: %" PRIu64 "\n", plan->iters);
+        nw_print(out, "iters: %" PRIu64 "\n", plan->iters);
     else
-        fprintf(out, "iters: until the interval is within +/-%g %%, for %s a size\n",
-                100 * plan->stop_rel_ci, nw_format_ns(budget, plan->budget_ns));
+        nw_print(out, "iters: until the interval is within +/-%g %%, for %s a size\n",
+                 100 * plan->stop_rel_ci, nw_format_ns(budget, plan->budget_ns));
 }
 
 static void print_finding(FILE *out, const struct nw_finding *finding)
@@ -187,23 +188,23 @@ void nw_bench_text_context(struct nw_bench_text *text, const struct nw_context *
     FILE *out = text->stream;
     char memory[32];
 
-    fprintf(out, "# nodeworth %s, %s, %s\n", context->tool_version, context->library,
-            context->started);
+    nw_print(out, "# nodeworth %s, %s, %s\n", context->tool_version, context->library,
+             context->started);
     print_plan(out, text->plan);
-    fprintf(out,
-            "# time is the slowest rank's: median of the samples, +/- half its 95 %% interval; "
-            "skew: slowest minus fastest rank\n");
+    nw_print(out,
+             "# time is the slowest rank's: median of the samples, +/- half its 95 %% interval; "
+             "skew: slowest minus fastest rank\n");
     if (context->simulated)
-        fprintf(out, "# SIMULATED: %s; these are no results of this machine\n",
-                strcmp(context->backend, "local") == 0 ? "ranks are threads of one process"
-                                                       : "the libraries are doubles");
+        nw_print(out, "# SIMULATED: %s; these are no results of this machine\n",
+                 strcmp(context->backend, "local") == 0 ? nw_tr("ranks are threads of one process")
+                                                        : nw_tr("the libraries are doubles"));
     for (int host = 0; context->hosts != NULL && host < context->host_count; host++) {
         const struct nw_host *about = &context->hosts[host];
 
-        fprintf(out, "# host %s: %d rank%s, %s, %d cores, %s", about->name, about->rank_count,
-                about->rank_count == 1 ? "" : "s",
-                about->cpu[0] != '\0' ? about->cpu : "CPU unknown", about->core_count,
-                nw_format_bytes(memory, about->memory_bytes));
+        nw_print(out, "# host %s: %d rank%s, %s, %d cores, %s", about->name, about->rank_count,
+                 about->rank_count == 1 ? "" : "s",
+                 about->cpu[0] != '\0' ? about->cpu : nw_tr("CPU unknown"), about->core_count,
+                 nw_format_bytes(memory, about->memory_bytes));
         if (about->gpu_count > 0)
             fprintf(out, ", %d GPU%s %s", about->gpu_count, about->gpu_count == 1 ? "" : "s",
                     about->gpu_model);

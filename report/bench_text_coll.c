@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "base/words.h"
 #include "bench/fleet.h"
 #include "report/bench_text_parts.h"
 
@@ -23,9 +24,9 @@ static void coll_header(const struct nw_bench_text *text)
 
     fprintf(out, "#\n# %s", text->series.collective);
     if (strcmp(text->series.lane, "host") != 0 && strcmp(text->series.lane, "local") != 0)
-        fprintf(out, ", lane %s", text->series.lane);
+        nw_print(out, ", lane %s", text->series.lane);
     if (text->series.features[0] != '\0')
-        fprintf(out, ", features %s", text->series.features);
+        nw_print(out, ", features %s", text->series.features);
     fprintf(out, "%s\n#\n", nw_bench_simulated(text));
     fprintf(out, "# %73s%35s%31s%21s\n", "out-of-place", "in-place", "out-of-place", "in-place");
     fprintf(out,
@@ -88,13 +89,15 @@ static void coll_pieces(struct nw_bench_text *text, const struct nw_record *reco
 {
     char bytes[32], piece[32], time[32], algbw[32], busbw[32];
 
-    fprintf(text->stream,
-            "#   %s %s in pieces of %s: %s us, algbw %s GB/s, busbw %s GB/s, +/-%.1f %%\n",
-            nw_format_bytes(bytes, record->bytes), record->in_place ? "in place" : "out of place",
-            nw_format_bytes(piece, record->piece_bytes),
-            nw_bench_cell(time, record->time_ns.median / 1e3, 7),
-            nw_bench_cell(algbw, record->algbw_bytes_per_s / 1e9, 6),
-            nw_bench_cell(busbw, record->busbw_bytes_per_s / 1e9, 6), nw_bench_rel_percent(record));
+    nw_print(text->stream,
+             "#   %s %s in pieces of %s: %s us, algbw %s GB/s, busbw %s GB/s, +/-%.1f %%\n",
+             nw_format_bytes(bytes, record->bytes),
+             record->in_place ? nw_tr("in place") : nw_tr("out of place"),
+             nw_format_bytes(piece, record->piece_bytes),
+             nw_bench_cell(time, record->time_ns.median / 1e3, 7),
+             nw_bench_cell(algbw, record->algbw_bytes_per_s / 1e9, 6),
+             nw_bench_cell(busbw, record->busbw_bytes_per_s / 1e9, 6),
+             nw_bench_rel_percent(record));
 }
 
 static void coll_record(struct nw_bench_text *text, const struct nw_record *record)
@@ -132,12 +135,12 @@ static void plateau_line(const struct nw_bench_text *text, int place)
                       &plateau) != NW_OK ||
         !isfinite(plateau.busbw_bytes_per_s))
         return;
-    fprintf(text->stream, "# Plateau %s: busbw %s GB/s [%s, %s] from %s to %s (%s %s)\n",
-            place == 1 ? "in place" : "out of place",
-            nw_format_gb_per_s(rate, plateau.busbw_bytes_per_s),
-            nw_format_gb_per_s(low, plateau.low), nw_format_gb_per_s(high, plateau.high),
-            nw_format_bytes(from, plateau.from_bytes), nw_format_bytes(to, plateau.to_bytes),
-            text->series.dtype, text->series.op);
+    nw_print(text->stream, "# Plateau %s: busbw %s GB/s [%s, %s] from %s to %s (%s %s)\n",
+             place == 1 ? nw_tr("in place") : nw_tr("out of place"),
+             nw_format_gb_per_s(rate, plateau.busbw_bytes_per_s),
+             nw_format_gb_per_s(low, plateau.low), nw_format_gb_per_s(high, plateau.high),
+             nw_format_bytes(from, plateau.from_bytes), nw_format_bytes(to, plateau.to_bytes),
+             text->series.dtype, text->series.op);
 }
 
 /* Ratios within 5 % are one. */
@@ -164,13 +167,13 @@ static void expectation_line(const struct nw_bench_text *text)
     }
     if (largest == NULL)
         return;
-    fprintf(text->stream, "# NCCL expects %s x of the measured time at %s",
-            nw_format_sig(share, largest->expected_ns / largest->time_ns.median, 3),
-            nw_format_bytes(size, largest->bytes));
+    nw_print(text->stream, "# NCCL expects %s x of the measured time at %s",
+             nw_format_sig(share, largest->expected_ns / largest->time_ns.median, 3),
+             nw_format_bytes(size, largest->bytes));
     if (fabs(log(worst->expected_ns / worst->time_ns.median) -
              log(largest->expected_ns / largest->time_ns.median)) > SAME_SHARE)
-        fprintf(text->stream, "; furthest off at %s: %s x", nw_format_bytes(size, worst->bytes),
-                nw_format_sig(share, worst->expected_ns / worst->time_ns.median, 3));
+        nw_print(text->stream, "; furthest off at %s: %s x", nw_format_bytes(size, worst->bytes),
+                 nw_format_sig(share, worst->expected_ns / worst->time_ns.median, 3));
     fprintf(text->stream, "\n");
 }
 
@@ -185,15 +188,15 @@ static void coll_footer(struct nw_bench_text *text)
     }
     /* nccl-tests' last lines, for what parses them */
     if (text->checked > 0)
-        fprintf(text->stream, "# Out of bounds values : %" PRId64 " %s\n", text->wrong,
-                text->wrong > 0 ? "FAILED" : "OK");
+        nw_print(text->stream, "# Out of bounds values : %" PRId64 " %s\n", text->wrong,
+                 text->wrong > 0 ? "FAILED" : "OK");
     else
-        fprintf(text->stream, "# Out of bounds values : N/A\n");
+        nw_print(text->stream, "# Out of bounds values : N/A\n");
     if (text->busbw_count > 0)
-        fprintf(text->stream, "# Avg bus bandwidth    : %g \n#\n",
-                text->busbw_sum / (double)text->busbw_count / 1e9);
+        nw_print(text->stream, "# Avg bus bandwidth    : %g \n#\n",
+                 text->busbw_sum / (double)text->busbw_count / 1e9);
     else
-        fprintf(text->stream, "# Avg bus bandwidth    : N/A\n#\n");
+        nw_print(text->stream, "# Avg bus bandwidth    : N/A\n#\n");
 }
 
 /* ---- case pairs -------------------------------------------------------------------------------
@@ -207,7 +210,7 @@ static void pair_columns(const struct nw_bench_text *text)
 
 static void pairs_header(const struct nw_bench_text *text)
 {
-    fprintf(
+    nw_print(
         text->stream,
         "#\n# pairs: both ways at once, one way is shown; disjoint pairs at the same time\n#\n");
     pair_columns(text);
@@ -215,8 +218,8 @@ static void pairs_header(const struct nw_bench_text *text)
 
 static void retest_header(const struct nw_bench_text *text)
 {
-    fprintf(text->stream, "#\n# suspects again, two hosts at a time, the others idle: as before, "
-                          "then one way at a time\n#\n");
+    nw_print(text->stream, "#\n# suspects again, two hosts at a time, the others idle: as before, "
+                           "then one way at a time\n#\n");
     pair_columns(text);
 }
 
@@ -224,13 +227,13 @@ static void pairs_record(struct nw_bench_text *text, const struct nw_record *rec
 {
     char time[32], interval[32], rate[32], wrong[32];
 
-    fprintf(text->stream, "pair %5d %5d  %-20s %-20s  %10" PRIu64 "  %9s  %6s  %8s %6s%s\n",
-            record->peer_a, record->peer_b, record->host_a, record->host_b, record->bytes,
-            nw_bench_cell(time, record->time_ns.median / 1e3, 9),
-            nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
-            nw_bench_cell(rate, record->busbw_bytes_per_s / 1e9, 8),
-            nw_bench_wrong_cell(wrong, record),
-            strcmp(record->collective, NW_FLEET_ONE_WAY) == 0 ? " there and back" : "");
+    nw_print(text->stream, "pair %5d %5d  %-20s %-20s  %10" PRIu64 "  %9s  %6s  %8s %6s%s\n",
+             record->peer_a, record->peer_b, record->host_a, record->host_b, record->bytes,
+             nw_bench_cell(time, record->time_ns.median / 1e3, 9),
+             nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
+             nw_bench_cell(rate, record->busbw_bytes_per_s / 1e9, 8),
+             nw_bench_wrong_cell(wrong, record),
+             strcmp(record->collective, NW_FLEET_ONE_WAY) == 0 ? nw_tr(" there and back") : "");
 }
 
 static void pairs_footer(struct nw_bench_text *text)
@@ -243,10 +246,10 @@ static void pairs_footer(struct nw_bench_text *text)
 
 static void scaling_header(const struct nw_bench_text *text)
 {
-    fprintf(text->stream,
-            "#\n# scaling of %s: groups of so many hosts side by side; the slowest group of each\n"
-            "#\n",
-            text->series.collective);
+    nw_print(text->stream,
+             "#\n# scaling of %s: groups of so many hosts side by side; the slowest group of each\n"
+             "#\n",
+             text->series.collective);
     fprintf(text->stream, "#       %12s  %5s %5s  %-24s  %9s %6s %8s  %10s  %8s %7s %8s\n",
             "size (B)", "hosts", "ranks", "slowest", "time (us)", "+/-(%)", "busbw", "efficiency",
             "wire", "ports", "of NICs");
@@ -254,7 +257,7 @@ static void scaling_header(const struct nw_bench_text *text)
 
 static const char *group_text(const struct nw_record *record, char text[136])
 {
-    snprintf(text, 136, "%s%s%s", record->host_a[0] != '\0' ? record->host_a : "all",
+    snprintf(text, 136, "%s%s%s", record->host_a[0] != '\0' ? record->host_a : nw_tr("all"),
              record->host_b[0] != '\0' ? " to " : "", record->host_b);
     return text;
 }
@@ -290,11 +293,11 @@ static void scaling_record(struct nw_bench_text *text, const struct nw_record *r
 
     const double efficiency = record->busbw_bytes_per_s / text->held.busbw_bytes_per_s;
 
-    fprintf(text->stream, "scaling %12" PRIu64 "  %5d %5d  %-24s  %9s %6s %8s", record->bytes,
-            record->host_count, record->rank_count, group_text(record, group),
-            nw_bench_cell(time, record->time_ns.median / 1e3, 9),
-            nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
-            nw_bench_cell(rate, record->busbw_bytes_per_s / 1e9, 8));
+    nw_print(text->stream, "scaling %12" PRIu64 "  %5d %5d  %-24s  %9s %6s %8s", record->bytes,
+             record->host_count, record->rank_count, group_text(record, group),
+             nw_bench_cell(time, record->time_ns.median / 1e3, 9),
+             nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
+             nw_bench_cell(rate, record->busbw_bytes_per_s / 1e9, 8));
     fprintf(text->stream, "  %8s %%", nw_bench_cell(percent, 100 * efficiency, 8));
     wire_cells(text, record);
 }
@@ -313,10 +316,10 @@ static void scaling_footer(struct nw_bench_text *text)
         if (i > 0 && is_base(record, base))
             break;
         if (i == 0)
-            fprintf(text->stream, " efficiency, %% of the bus bandwidth over %d host%s\n# %12s",
-                    record->host_count, record->host_count == 1 ? "" : "s", "size (B)");
+            nw_print(text->stream, " efficiency, %% of the bus bandwidth over %d host%s\n# %12s",
+                     record->host_count, record->host_count == 1 ? "" : "s", "size (B)");
         else
-            fprintf(text->stream, "  %3d hosts", record->host_count);
+            nw_print(text->stream, "  %3d hosts", record->host_count);
         base = i == 0 ? record : base;
     }
     base = NULL;
@@ -340,8 +343,8 @@ static void scaling_footer(struct nw_bench_text *text)
 
 static void tcp_header(const struct nw_bench_text *text)
 {
-    fprintf(text->stream, "#\n# tcp: sockets between hosts, one way%s\n#\n",
-            nw_bench_simulated(text));
+    nw_print(text->stream, "#\n# tcp: sockets between hosts, one way%s\n#\n",
+             nw_bench_simulated(text));
     fprintf(text->stream, "#   %-20s %-20s  %7s  %10s  %9s  %6s  %8s %8s %6s\n", "from", "to",
             "streams", "size (B)", "time (us)", "+/-(%)", "GB/s", "Gb/s", "#wrong");
 }
@@ -352,13 +355,13 @@ static void tcp_record(struct nw_bench_text *text, const struct nw_record *recor
     const double bytes_per_s = rate ? record->algbw_bytes_per_s : NAN;
     char time[32], interval[32], bytes[32], bits[32], wrong[32];
 
-    fprintf(text->stream, "tcp %-20s %-20s  %7d  %10" PRIu64 "  %9s  %6s  %8s %8s %6s\n",
-            record->host_a, record->host_b, record->stream_count, record->bytes,
-            nw_bench_cell(time, record->time_ns.median / 1e3, 9),
-            nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
-            rate ? nw_bench_cell(bytes, bytes_per_s / 1e9, 8) : "-",
-            rate ? nw_bench_cell(bits, bytes_per_s * 8 / 1e9, 8) : "-",
-            nw_bench_wrong_cell(wrong, record));
+    nw_print(text->stream, "tcp %-20s %-20s  %7d  %10" PRIu64 "  %9s  %6s  %8s %8s %6s\n",
+             record->host_a, record->host_b, record->stream_count, record->bytes,
+             nw_bench_cell(time, record->time_ns.median / 1e3, 9),
+             nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
+             rate ? nw_bench_cell(bytes, bytes_per_s / 1e9, 8) : "-",
+             rate ? nw_bench_cell(bits, bytes_per_s * 8 / 1e9, 8) : "-",
+             nw_bench_wrong_cell(wrong, record));
 }
 
 /* ---- the layouts ------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "base/words.h"
 #include "topo/nvml_api.h"
 #include "report/bench_text_parts.h"
 
@@ -28,19 +29,21 @@ static void bus_header(const struct nw_bench_text *text)
 {
     const bool up = strcmp(text->series.case_name, "h2d") == 0;
 
-    fprintf(text->stream,
-            "#\n# %s: pinned host memory %s GPU; GB/s of one way, also where both ways are busy%s\n"
-            "#\n",
-            text->series.case_name, up ? "to" : "from", nw_bench_simulated(text));
+    nw_print(
+        text->stream,
+        "#\n# %s: pinned host memory %s GPU; GB/s of one way, also where both ways are busy%s\n"
+        "#\n",
+        text->series.case_name, up ? "to" : nw_tr("from"), nw_bench_simulated(text));
     copy_columns(text);
 }
 
 static void memory_header(const struct nw_bench_text *text)
 {
-    fprintf(text->stream,
-            "#\n# d2d: a GPU's own memory; GB/s copied (read and written: twice the traffic), read "
-            "or written%s\n#\n",
-            nw_bench_simulated(text));
+    nw_print(
+        text->stream,
+        "#\n# d2d: a GPU's own memory; GB/s copied (read and written: twice the traffic), read "
+        "or written%s\n#\n",
+        nw_bench_simulated(text));
     copy_columns(text);
 }
 
@@ -64,8 +67,8 @@ static void copy_record(struct nw_bench_text *text, const struct nw_record *reco
 
 static void p2p_header(const struct nw_bench_text *text)
 {
-    fprintf(text->stream, "#\n# p2p: one pair of GPUs after the other%s\n",
-            nw_bench_simulated(text));
+    nw_print(text->stream, "#\n# p2p: one pair of GPUs after the other%s\n",
+             nw_bench_simulated(text));
 }
 
 static void p2p_record(struct nw_bench_text *text, const struct nw_record *record)
@@ -147,8 +150,8 @@ static void print_matrix(const struct nw_bench_text *text, const struct matrix *
 
     if (first < 0)
         return;
-    fprintf(out, "#\n# p2p %s %s on %s: %s%s\n#  rank", matrix->collective, matrix->lane, host,
-            matrix->title, nw_bench_simulated(text));
+    nw_print(out, "#\n# p2p %s %s on %s: %s%s\n#  rank", matrix->collective, matrix->lane, host,
+             matrix->title, nw_bench_simulated(text));
     for (int b = first; b >= 0; b = ranks_of(run, matrix, host, b))
         fprintf(out, "  %7d", b);
     for (int a = first; a >= 0; a = ranks_of(run, matrix, host, a)) {
@@ -182,12 +185,13 @@ static void p2p_footer(struct nw_bench_text *text)
 
 static void gemm_header(const struct nw_bench_text *text)
 {
-    fprintf(text->stream,
-            "#\n# gemm: matrix products on all GPUs at once; clock, power, temperature and reasons "
-            "to throttle: the worst seen under load%s\n#\n"
-            "#    %4s  %-20s %-7s %-8s %16s  %9s  %8s  %6s  %11s  %9s  %4s  %6s  %s\n",
-            nw_bench_simulated(text), "rank", "host", "by", "type", "m x n x k", "time (us)",
-            "TFLOP/s", "+/-(%)", "clock (MHz)", "power (W)", "C", "#wrong", "slowed down by");
+    nw_print(
+        text->stream,
+        "#\n# gemm: matrix products on all GPUs at once; clock, power, temperature and reasons "
+        "to throttle: the worst seen under load%s\n#\n"
+        "#    %4s  %-20s %-7s %-8s %16s  %9s  %8s  %6s  %11s  %9s  %4s  %6s  %s\n",
+        nw_bench_simulated(text), "rank", "host", "by", "type", "m x n x k", "time (us)", "TFLOP/s",
+        "+/-(%)", "clock (MHz)", "power (W)", "C", "#wrong", "slowed down by");
 }
 
 /* "1755/1980": of a limit. */
@@ -227,16 +231,16 @@ static void gemm_record(struct nw_bench_text *text, const struct nw_record *reco
     char time[32], rate[32], interval[32], clock[64], power[64], heat[32], wrong[32], why[160];
     char shape[64];
 
-    fprintf(text->stream,
-            "gemm %4d  " HOST " %-7s %-8s %16s  %9s  %8s  %6s  %11s  %9s  %4s  %6s  %s\n",
-            record->peer_a, record->host_a, record->lane, record->dtype, shape_cell(shape, record),
-            nw_bench_cell(time, record->time_ns.median / 1e3, 9),
-            nw_bench_cell(rate, record->flop_per_s / 1e12, 8),
-            nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
-            of_limit(clock, state->sm_clock_hz / 1e6, state->sm_max_clock_hz / 1e6),
-            of_limit(power, state->power_w, state->power_limit_w),
-            nw_bench_cell(heat, state->temperature_c, 3), nw_bench_wrong_cell(wrong, record),
-            throttle_cell(why, state));
+    nw_print(text->stream,
+             "gemm %4d  " HOST " %-7s %-8s %16s  %9s  %8s  %6s  %11s  %9s  %4s  %6s  %s\n",
+             record->peer_a, record->host_a, record->lane, record->dtype, shape_cell(shape, record),
+             nw_bench_cell(time, record->time_ns.median / 1e3, 9),
+             nw_bench_cell(rate, record->flop_per_s / 1e12, 8),
+             nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
+             of_limit(clock, state->sm_clock_hz / 1e6, state->sm_max_clock_hz / 1e6),
+             of_limit(power, state->power_w, state->power_limit_w),
+             nw_bench_cell(heat, state->temperature_c, 3), nw_bench_wrong_cell(wrong, record),
+             throttle_cell(why, state));
 }
 
 /* ---- case overlap ------------------------------------------------------------------------------
@@ -244,18 +248,18 @@ static void gemm_record(struct nw_bench_text *text, const struct nw_record *reco
 
 static void overlap_header(const struct nw_bench_text *text)
 {
-    fprintf(text->stream,
-            "#\n# overlap: a collective beside matrix products on the same GPUs%s\n#\n"
-            "#       %-14s %-8s %-8s  %12s  %10s  %11s  %14s  %15s  %10s  %6s\n",
-            nw_bench_simulated(text), "collective", "lane", "type", "size (B)", "alone (us)",
-            "beside (us)", "alone TFLOP/s", "beside TFLOP/s", "hidden (%)", "#wrong");
+    nw_print(text->stream,
+             "#\n# overlap: a collective beside matrix products on the same GPUs%s\n#\n"
+             "#       %-14s %-8s %-8s  %12s  %10s  %11s  %14s  %15s  %10s  %6s\n",
+             nw_bench_simulated(text), "collective", "lane", "type", "size (B)", "alone (us)",
+             "beside (us)", "alone TFLOP/s", "beside TFLOP/s", "hidden (%)", "#wrong");
 }
 
 static void overlap_record(struct nw_bench_text *text, const struct nw_record *record)
 {
     char alone[32], beside[32], free_rate[32], rate[32], hidden[32], wrong[32];
 
-    fprintf(
+    nw_print(
         text->stream, "overlap %-14s %-8s %-8s  %12" PRIu64 "  %10s  %11s  %14s  %15s  %10s  %6s\n",
         record->collective, record->lane, record->dtype, record->bytes,
         nw_bench_cell(alone, record->alone_ns / 1e3, 10),

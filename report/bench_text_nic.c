@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "report/bench_text_parts.h"
 
 /* ---- cases nic, loopback, rail, bisect, incast
@@ -29,14 +30,15 @@ static const char *title_of(const struct nw_record *record)
 static void nic_header(const struct nw_bench_text *text)
 {
     if (strcmp(text->series.lane, "verbs") != 0)
-        fprintf(text->stream,
-                "#\n# %s: over the run's communicator (lane %s), %s%s\n# data go from the ranks of "
-                "the first host to "
-                "those of the second; GB/s of one way, of all ranks together\n#\n",
-                text->series.case_name, text->series.lane, title_of(&text->series),
-                nw_bench_simulated(text));
+        nw_print(
+            text->stream,
+            "#\n# %s: over the run's communicator (lane %s), %s%s\n# data go from the ranks of "
+            "the first host to "
+            "those of the second; GB/s of one way, of all ranks together\n#\n",
+            text->series.case_name, text->series.lane, title_of(&text->series),
+            nw_bench_simulated(text));
     else
-        fprintf(
+        nw_print(
             text->stream,
             "#\n# %s: RDMA (verbs), %s%s\n# data go from the first NIC to the second; a latency is "
             "half a round trip, of reads a whole one; GB/s of one way; %% of the ports' rate less "
@@ -61,7 +63,7 @@ static const char *number(char text[32], int value)
 static const char *place(char text[160], const char *host, const char *nic)
 {
     if (host[0] == '\0' && nic[0] == '\0')
-        snprintf(text, 160, "all others");
+        nw_print_to(text, 160, "all others");
     else
         snprintf(text, 160, "%.20s%s%.72s", host, host[0] != '\0' ? " " : "", nic);
     return text;

@@ -5,6 +5,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "report/decide_text_parts.h"
 
 /* ---- claims -------------------------------------------------------------------------------- */
@@ -14,9 +15,10 @@ static const char *rate(struct nw_cell *cell, const struct nw_claim_cost *cost, 
     char text[32];
 
     if (cost->unit == NW_AUDIT_FLOP_PER_S)
-        snprintf(cell->text, sizeof cell->text, "%s TFLOP/s", nw_format_sig(text, value / 1e12, 3));
+        nw_print_to(cell->text, sizeof cell->text, "%s TFLOP/s",
+                    nw_format_sig(text, value / 1e12, 3));
     else
-        snprintf(cell->text, sizeof cell->text, "%s GB/s", nw_format_gb_per_s(text, value));
+        nw_print_to(cell->text, sizeof cell->text, "%s GB/s", nw_format_gb_per_s(text, value));
     return cell->text;
 }
 
@@ -58,14 +60,15 @@ nw_rc nw_report_claim_costs(FILE *stream, const struct nw_model *model,
                             const struct nw_claim_costs *costs, const char *name)
 {
     const bool all = isfinite(model->job.tokens);
-    const struct nw_column columns[] = {{"claim that is short", NW_WRAP},
-                                        {"quoted", NW_RIGHT},
-                                        {"normal", NW_RIGHT},
-                                        {"measured", NW_RIGHT},
-                                        {"step", NW_RIGHT},
-                                        {"cost", NW_RIGHT},
-                                        {all ? "all tokens: cost" : "10^9 tokens", NW_RIGHT},
-                                        {"time", NW_RIGHT}};
+    const struct nw_column columns[] = {
+        {"claim that is short", NW_WRAP},
+        {"quoted", NW_RIGHT},
+        {"normal", NW_RIGHT},
+        {"measured", NW_RIGHT},
+        {"step", NW_RIGHT},
+        {"cost", NW_RIGHT},
+        {all ? nw_tr("all tokens: cost") : nw_tr("10^9 tokens"), NW_RIGHT},
+        {"time", NW_RIGHT}};
     struct nw_table *table;
     char title[320], whose[80] = "the quote's";
     bool simulated = false;
@@ -73,17 +76,18 @@ nw_rc nw_report_claim_costs(FILE *stream, const struct nw_model *model,
     if (costs->count == 0)
         return NW_OK;
     if (name != NULL)
-        snprintf(whose, sizeof whose, "%.64s's", name);
+        nw_print_to(whose, sizeof whose, "%.64s's", name);
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
     for (size_t i = 0; i < costs->count; i++) {
         claim_row(table, model, &costs->items[i]);
         simulated = simulated || costs->items[i].simulated;
     }
-    snprintf(title, sizeof title,
-             "What %s short claims cost on %d node%s, against the same step where the one rate is "
-             "normal%s",
-             whose, costs->node_count, costs->node_count == 1 ? "" : "s",
-             simulated ? " (SIMULATED, no measurement)" : "");
+    nw_print_to(
+        title, sizeof title,
+        "What %s short claims cost on %d node%s, against the same step where the one rate is "
+        "normal%s",
+        whose, costs->node_count, costs->node_count == 1 ? "" : "s",
+        simulated ? nw_tr(" (SIMULATED, no measurement)") : "");
     fputc('\n', stream);
     nw_print_wrapped(stream, "", "", title);
     return nw_table_print(table, stream);
@@ -95,9 +99,10 @@ static const char *money_range(struct nw_cell *cell, const struct nw_candidate *
 {
     struct nw_cell middle, low, high;
 
-    snprintf(cell->text, sizeof cell->text, "%.20s [%.18s, %.18s]",
-             nw_cell_money(&middle, candidate->cost_per_billion_tokens),
-             nw_cell_money(&low, candidate->cost_low), nw_cell_money(&high, candidate->cost_high));
+    nw_print_to(cell->text, sizeof cell->text, "%.20s [%.18s, %.18s]",
+                nw_cell_money(&middle, candidate->cost_per_billion_tokens),
+                nw_cell_money(&low, candidate->cost_low),
+                nw_cell_money(&high, candidate->cost_high));
     return cell->text;
 }
 
@@ -107,15 +112,15 @@ static const char *time_range(struct nw_cell *cell, const struct nw_candidate *c
     char text[3][32];
 
     if (candidate->time_ns >= 2 * DAY_NS)
-        snprintf(cell->text, sizeof cell->text, "%.14s [%.14s, %.14s] days",
-                 nw_format_sig(text[0], candidate->time_ns / DAY_NS, 3),
-                 nw_format_sig(text[1], candidate->time_low_ns / DAY_NS, 3),
-                 nw_format_sig(text[2], candidate->time_high_ns / DAY_NS, 3));
+        nw_print_to(cell->text, sizeof cell->text, "%.14s [%.14s, %.14s] days",
+                    nw_format_sig(text[0], candidate->time_ns / DAY_NS, 3),
+                    nw_format_sig(text[1], candidate->time_low_ns / DAY_NS, 3),
+                    nw_format_sig(text[2], candidate->time_high_ns / DAY_NS, 3));
     else
-        snprintf(cell->text, sizeof cell->text, "%.20s [%.18s, %.18s]",
-                 nw_cell_part(&middle, candidate->time_ns),
-                 nw_cell_part(&low, candidate->time_low_ns),
-                 nw_cell_part(&high, candidate->time_high_ns));
+        nw_print_to(cell->text, sizeof cell->text, "%.20s [%.18s, %.18s]",
+                    nw_cell_part(&middle, candidate->time_ns),
+                    nw_cell_part(&low, candidate->time_low_ns),
+                    nw_cell_part(&high, candidate->time_high_ns));
     return cell->text;
 }
 
@@ -125,7 +130,7 @@ static const char *claims_of(struct nw_cell *cell, const struct nw_candidate *ca
         return "no quote";
     if (candidate->unmeasured)
         return "quote only";
-    snprintf(cell->text, sizeof cell->text, "%d short", candidate->short_count);
+    nw_print_to(cell->text, sizeof cell->text, "%d short", candidate->short_count);
     return cell->text;
 }
 
@@ -163,38 +168,40 @@ static void candidate_row(struct nw_table *table, size_t place,
                                              claims_of(&c[1], candidate), "not predicted"});
         return;
     }
-    nw_table_row(table, (const char *[]){c[0].text, candidate->name,
-                                         nw_cell_nodes(&c[1], choice->node_count),
-                                         choice->strong.strategy->name,
-                                         nw_cell_count(&c[2], choice->useful_tokens_per_s),
-                                         priced ? money_range(&c[3], candidate) : "–",
-                                         time_range(&c[4], candidate), claims_of(&c[5], candidate),
-                                         candidate->in_time ? second_of(candidate) : "too late"});
+    nw_table_row(table, (const char *[]){
+                            c[0].text, candidate->name, nw_cell_nodes(&c[1], choice->node_count),
+                            choice->strong.strategy->name,
+                            nw_cell_count(&c[2], choice->useful_tokens_per_s),
+                            priced ? money_range(&c[3], candidate) : "–",
+                            time_range(&c[4], candidate), claims_of(&c[5], candidate),
+                            candidate->in_time ? second_of(candidate) : nw_tr("too late")});
 }
 
 static nw_rc print_table(FILE *stream, const struct nw_ranking *ranking)
 {
     const struct nw_candidate *first = &ranking->items[0];
     const bool all = isfinite(first->model.job.tokens);
-    const struct nw_column columns[] = {{"#", NW_RIGHT},
-                                        {"candidate", NW_WRAP},
-                                        {"nodes", NW_RIGHT},
-                                        {"strategy", NW_LEFT},
-                                        {"tokens/s", NW_RIGHT},
-                                        {"cost of 10^9 tokens", NW_LEFT},
-                                        {all ? "time of all" : "time of 10^9 tokens", NW_LEFT},
-                                        {"claims", NW_LEFT},
-                                        {"more nodes", NW_LEFT}};
+    const struct nw_column columns[] = {
+        {"#", NW_RIGHT},
+        {"candidate", NW_WRAP},
+        {"nodes", NW_RIGHT},
+        {"strategy", NW_LEFT},
+        {"tokens/s", NW_RIGHT},
+        {"cost of 10^9 tokens", NW_LEFT},
+        {all ? nw_tr("time of all") : nw_tr("time of 10^9 tokens"), NW_LEFT},
+        {"claims", NW_LEFT},
+        {"more nodes", NW_LEFT}};
     struct nw_table *table;
 
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
     for (size_t i = 0; i < ranking->count; i++)
         candidate_row(table, i, &ranking->items[i]);
-    fprintf(stream, "\nRanked by %s%s%s\n", ranking->by == NW_RANK_COST ? "cost, in " : "time",
-            ranking->by != NW_RANK_COST              ? ""
-            : first->model.terms.currency[0] != '\0' ? first->model.terms.currency
-                                                     : "the unit of the prices",
-            ranking->currencies_differ ? " (their currencies differ)" : "");
+    nw_print(stream, "\nRanked by %s%s%s\n",
+             ranking->by == NW_RANK_COST ? nw_tr("cost, in ") : nw_tr("time"),
+             ranking->by != NW_RANK_COST              ? ""
+             : first->model.terms.currency[0] != '\0' ? first->model.terms.currency
+                                                      : nw_tr("the unit of the prices"),
+             ranking->currencies_differ ? nw_tr(" (their currencies differ)") : "");
     return nw_table_print(table, stream);
 }
 
@@ -206,13 +213,14 @@ static void say_first(struct nw_say *say, const struct nw_ranking *ranking)
     struct nw_cell cost, currency, time;
 
     nw_say(say, "%s is the better %s for %s: on %d node%s ", first->name,
-           by_cost ? "buy" : "machine", first->model.job.net.name, choice->node_count,
+           by_cost ? nw_tr("buy") : nw_tr("machine"), first->model.job.net.name, choice->node_count,
            choice->node_count == 1 ? "" : "s");
     if (by_cost)
         nw_say(say, "10^9 tokens cost %s%s", nw_cell_money(&cost, first->cost_per_billion_tokens),
                nw_cell_currency(&currency, &first->model.terms));
     else
-        nw_say(say, "%s take %s", isfinite(first->model.job.tokens) ? "all tokens" : "10^9 tokens",
+        nw_say(say, "%s take %s",
+               isfinite(first->model.job.tokens) ? nw_tr("all tokens") : nw_tr("10^9 tokens"),
                nw_cell_span(&time, first->time_ns));
 }
 
@@ -252,7 +260,7 @@ void nw_say_weakest(struct nw_say *say, const struct nw_claim_costs *claims, con
     if (claims->count == 0 || !worst->on_path)
         return;
     nw_say(say, " %s%s weakest claim, %s (%s quoted, %s measured), makes each token ",
-           name != NULL ? name : "The quote", "'s", worst->claim,
+           name != NULL ? name : nw_tr("The quote"), "'s", worst->claim,
            rate(&quoted, worst, worst->quoted), rate(&measured, worst, worst->measured));
     nw_say(say, "%s dearer than a machine as quoted would.",
            more(&quoted, worst->cost_per_billion_tokens, worst->healthy_cost_per_billion_tokens));
@@ -304,7 +312,7 @@ nw_rc nw_report_ranking(FILE *stream, const struct nw_ranking *ranking)
     for (size_t i = 0; i < ranking->count; i++) {
         const struct nw_candidate *candidate = &ranking->items[i];
 
-        fprintf(stream, "\n%s\n", candidate->name);
+        nw_print(stream, "\n%s\n", candidate->name);
         nw_print_wrapped(
             stream, "  ", "  ",
             nw_report_sentence(text, sizeof text, &candidate->model, &candidate->decision));

@@ -6,6 +6,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "report/audit_text.h"
 
 enum { TEXT_MAX = 2048 };
@@ -42,13 +43,13 @@ static void print_title(FILE *stream, const struct nw_check_screen *screen)
     char text[TEXT_MAX], ranks[48] = "", elapsed[32], time[48] = "";
 
     if (screen->rank_count > 0)
-        snprintf(ranks, sizeof ranks, " · %d rank%s", screen->rank_count,
-                 screen->rank_count == 1 ? "" : "s");
+        nw_print_to(ranks, sizeof ranks, " · %d rank%s", screen->rank_count,
+                    screen->rank_count == 1 ? "" : "s");
     if (!isnan(screen->elapsed_ns))
-        snprintf(time, sizeof time, " · %s", nw_format_ns(elapsed, screen->elapsed_ns));
-    snprintf(text, sizeof text, "nodeworth %s · %zu host%s · %s%s%s%s", screen->version,
-             screen->host_count, screen->host_count == 1 ? "" : "s", screen->machines, ranks, time,
-             screen->simulated ? " · SIMULATED, no measurement" : "");
+        nw_print_to(time, sizeof time, " · %s", nw_format_ns(elapsed, screen->elapsed_ns));
+    nw_print_to(text, sizeof text, "nodeworth %s · %zu host%s · %s%s%s%s", screen->version,
+                screen->host_count, screen->host_count == 1 ? "" : "s", screen->machines, ranks,
+                time, screen->simulated ? nw_tr(" · SIMULATED, no measurement") : "");
     nw_print_wrapped(stream, "", "  ", text);
     fputc('\n', stream);
 }
@@ -87,7 +88,7 @@ static void append(char *text, const char *before, const char *what, const char 
     const size_t used = strlen(text);
 
     if (what != NULL && what[0] != '\0')
-        snprintf(text + used, TEXT_MAX - used, "%s%s%s", before, what, after);
+        nw_print_to(text + used, TEXT_MAX - used, "%s%s%s", before, what, after);
 }
 
 /* " 1  failure  node1 gpu2: text. Effect: …. Do: …. Step: +0.31 s" */
@@ -103,7 +104,7 @@ static void print_finding(FILE *stream, const struct nw_finding *finding, size_t
     append(text, "", finding->text, "");
     append(text, ". Effect: ", finding->effect, "");
     if (!isnan(finding->step_ns)) {
-        snprintf(step, sizeof step, "+%s per step", nw_format_ns(ns, finding->step_ns));
+        nw_print_to(step, sizeof step, "+%s per step", nw_format_ns(ns, finding->step_ns));
         append(text, ". Costs ", step, "");
     }
     append(text, ". Do: ", finding->remedy, "");
@@ -113,10 +114,10 @@ static void print_finding(FILE *stream, const struct nw_finding *finding, size_t
 static void print_findings(FILE *stream, const struct nw_check_screen *screen, bool colour)
 {
     if (screen->findings->count == 0) {
-        fprintf(stream, "\nNo findings.\n");
+        nw_print(stream, "\nNo findings.\n");
         return;
     }
-    fprintf(stream, "\nFindings\n");
+    nw_print(stream, "\nFindings\n");
     for (size_t i = 0; i < screen->findings->count; i++)
         print_finding(stream, &screen->findings->items[i], i + 1, colour);
 }
@@ -158,12 +159,12 @@ static nw_rc print_not_checked(FILE *stream, const struct nw_findings *list)
         for (size_t j = i; j < list->count; j++)
             if (strcmp(list->items[j].text, list->items[i].text) == 0 &&
                 list->items[j].where[0] != '\0') {
-                fprintf(memory, "%s%s", named ? ", " : "", list->items[j].where);
+                nw_print(memory, "%s%s", named ? ", " : "", list->items[j].where);
                 named = true;
             }
-        fprintf(memory, "%s%s", named ? ": " : "", what);
+        nw_print(memory, "%s%s", named ? ": " : "", what);
         if (list->items[i].remedy != NULL)
-            fprintf(memory, " (%s)", list->items[i].remedy);
+            nw_print(memory, " (%s)", list->items[i].remedy);
     }
     if (fclose(memory) != 0) {
         free(text);

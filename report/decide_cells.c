@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "base/words.h"
 #include "report/decide_text_parts.h"
 
 void nw_say(struct nw_say *say, const char *format, ...)
@@ -12,7 +13,7 @@ void nw_say(struct nw_say *say, const char *format, ...)
 
     va_start(arguments, format);
     const int written =
-        vsnprintf(say->to + say->length, say->size - say->length, format, arguments);
+        nw_vprint_to(say->to + say->length, say->size - say->length, format, arguments);
 
     va_end(arguments);
     if (written > 0)
@@ -26,9 +27,10 @@ const char *nw_cell_span(struct nw_cell *cell, double ns)
     char text[32];
 
     if (ns >= 2 * DAY_NS && isfinite(ns))
-        snprintf(cell->text, sizeof cell->text, "%s days", nw_format_sig(text, ns / DAY_NS, 3));
+        nw_print_to(cell->text, sizeof cell->text, "%s days", nw_format_sig(text, ns / DAY_NS, 3));
     else
-        snprintf(cell->text, sizeof cell->text, "%s", isfinite(ns) ? nw_format_ns(text, ns) : "–");
+        nw_print_to(cell->text, sizeof cell->text, "%s",
+                    isfinite(ns) ? nw_format_ns(text, ns) : "–");
     return cell->text;
 }
 
@@ -41,9 +43,9 @@ const char *nw_cell_money(struct nw_cell *cell, double amount)
     else if (amount >= 1e15)
         snprintf(cell->text, sizeof cell->text, "%.3g", amount);
     else if (amount >= 1e6)
-        snprintf(cell->text, sizeof cell->text, "%s", nw_format_count(text, amount));
+        nw_print_to(cell->text, sizeof cell->text, "%s", nw_format_count(text, amount));
     else
-        snprintf(cell->text, sizeof cell->text, "%s", nw_format_sig(text, amount, 3));
+        nw_print_to(cell->text, sizeof cell->text, "%s", nw_format_sig(text, amount, 3));
     return cell->text;
 }
 
@@ -52,8 +54,8 @@ const char *nw_cell_rate(struct nw_cell *cell, double bytes_per_s)
     const bool small = bytes_per_s < 0.1e9;
     char text[32];
 
-    snprintf(cell->text, sizeof cell->text, "%s %s",
-             nw_format_sig(text, bytes_per_s / (small ? 1e6 : 1e9), 3), small ? "MB/s" : "GB/s");
+    nw_print_to(cell->text, sizeof cell->text, "%s %s",
+                nw_format_sig(text, bytes_per_s / (small ? 1e6 : 1e9), 3), small ? "MB/s" : "GB/s");
     return cell->text;
 }
 
@@ -64,8 +66,8 @@ const char *nw_cell_certainty(struct nw_cell *cell, double probability)
 
 const char *nw_cell_currency(struct nw_cell *cell, const struct nw_terms *terms)
 {
-    snprintf(cell->text, sizeof cell->text, "%s%.40s", terms->currency[0] != '\0' ? " " : "",
-             terms->currency);
+    nw_print_to(cell->text, sizeof cell->text, "%s%.40s", terms->currency[0] != '\0' ? " " : "",
+                terms->currency);
     return cell->text;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "report/candidates_text.h"
 #include "report/decide_text_parts.h"
 
@@ -70,9 +71,9 @@ static nw_rc print_scaling(FILE *stream, const struct nw_decision *decision)
                 choice->weak_predicted ? nw_cell_percent(&c[8], choice->weak_efficiency) : "–",
                 nw_cell_come_by(step)});
     }
-    fprintf(stream,
-            "\nSame global batch on every node count (strong scaling); weak: the same batch "
-            "per GPU\n");
+    nw_print(stream,
+             "\nSame global batch on every node count (strong scaling); weak: the same batch "
+             "per GPU\n");
     return nw_table_print(table, stream);
 }
 
@@ -123,28 +124,30 @@ static nw_rc print_cost(FILE *stream, const struct nw_model *model,
 {
     const bool priced = isfinite(model->terms.price_per_node_hour);
     const bool by_deadline = !isfinite(model->job.tokens) && isfinite(model->terms.deadline_ns);
-    const struct nw_column columns[] = {{"nodes", NW_RIGHT},
-                                        {"per hour", NW_RIGHT},
-                                        {"kept", NW_RIGHT},
-                                        {"10^9 tokens", NW_RIGHT},
-                                        {"cost over base", NW_LEFT},
-                                        {by_deadline ? "tokens by then" : "time, all", NW_RIGHT},
-                                        {by_deadline ? "cost by then" : "cost, all", NW_RIGHT},
-                                        {"verdict", NW_LEFT},
-                                        {"sure", NW_RIGHT}};
+    const struct nw_column columns[] = {
+        {"nodes", NW_RIGHT},
+        {"per hour", NW_RIGHT},
+        {"kept", NW_RIGHT},
+        {"10^9 tokens", NW_RIGHT},
+        {"cost over base", NW_LEFT},
+        {by_deadline ? nw_tr("tokens by then") : nw_tr("time, all"), NW_RIGHT},
+        {by_deadline ? nw_tr("cost by then") : nw_tr("cost, all"), NW_RIGHT},
+        {"verdict", NW_LEFT},
+        {"sure", NW_RIGHT}};
     struct nw_table *table;
 
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
     for (size_t i = 0; i < decision->count; i++)
         cost_row(table, model, &decision->choices[i]);
-    fprintf(stream, "\nCost, %s%s%s\n", priced ? "in " : "in node-hours (no price was given)",
-            !priced                            ? ""
-            : model->terms.currency[0] != '\0' ? model->terms.currency
-                                               : "the unit of the price",
-            !priced                                  ? ""
-            : model->terms.rental == NW_RENTAL_MONTH ? ", by the month"
-            : model->terms.rental == NW_RENTAL_SPOT  ? ", on spot terms"
-                                                     : ", by the hour");
+    nw_print(stream, "\nCost, %s%s%s\n",
+             priced ? nw_tr("in ") : nw_tr("in node-hours (no price was given)"),
+             !priced                            ? ""
+             : model->terms.currency[0] != '\0' ? model->terms.currency
+                                                : nw_tr("the unit of the price"),
+             !priced                                  ? ""
+             : model->terms.rental == NW_RENTAL_MONTH ? nw_tr(", by the month")
+             : model->terms.rental == NW_RENTAL_SPOT  ? nw_tr(", on spot terms")
+                                                      : nw_tr(", by the hour"));
     return nw_table_print(table, stream);
 }
 
@@ -186,20 +189,20 @@ static nw_rc print_rentals(FILE *stream, const struct nw_model *model,
     const int base = decision->choices[decision->base].node_count;
     const int nodes = decision->choices[decision->headline].node_count;
 
-    snprintf(base_title, sizeof base_title, "all tokens on %d", base);
-    snprintf(token_title, sizeof token_title, "10^9 tokens on %d", base);
+    nw_print_to(base_title, sizeof base_title, "all tokens on %d", base);
+    nw_print_to(token_title, sizeof token_title, "10^9 tokens on %d", base);
     snprintf(title, sizeof title, "on %d", nodes);
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
     for (size_t i = 0; i < decision->rental_count; i++) {
         rental_row(table, &decision->rentals[i]);
         known = known && decision->rentals[i].known;
     }
-    fprintf(stream, "\nWays to rent%s\n",
-            isfinite(model->job.tokens) ? "; all tokens: by the month, whole months" : "");
+    nw_print(stream, "\nWays to rent%s\n",
+             isfinite(model->job.tokens) ? nw_tr("; all tokens: by the month, whole months") : "");
     NW_TRY(nw_table_print(table, stream));
     if (!known)
-        fprintf(stream, "spot: how often a node is taken back is not known "
-                        "(--spot-interruptions)\n");
+        nw_print(stream, "spot: how often a node is taken back is not known "
+                         "(--spot-interruptions)\n");
     return NW_OK;
 }
 
@@ -207,9 +210,9 @@ static nw_rc print_rentals(FILE *stream, const struct nw_model *model,
 
 static const char *source_of(nw_figure figure)
 {
-    return figure == NW_FIGURE_MEASURED ? "measured"
-           : figure == NW_FIGURE_QUOTED ? "quoted, not measured"
-                                        : "given";
+    return figure == NW_FIGURE_MEASURED ? nw_tr("measured")
+           : figure == NW_FIGURE_QUOTED ? nw_tr("quoted, not measured")
+                                        : nw_tr("given");
 }
 
 static void print_checkpoints(FILE *stream, const struct nw_model *model,
@@ -237,7 +240,7 @@ static void print_checkpoints(FILE *stream, const struct nw_model *model,
         nw_say(&say,
                "; writing it%s left out: the storage's write rate is unknown "
                "(--storage-write)",
-               isfinite(upkeep->interval_ns) ? " is" : " and work lost with it are");
+               isfinite(upkeep->interval_ns) ? " is" : nw_tr(" and work lost with it are"));
     nw_print_wrapped(stream, "  ", "    ", text);
 }
 
@@ -250,12 +253,12 @@ static void print_loading(FILE *stream, const struct nw_model *model,
 
     if (!isfinite(upkeep->loading_bytes_per_s))
         return;
-    snprintf(text, sizeof text, "%d node%s: training data, %s needed of %s (%s)%s",
-             choice->node_count, choice->node_count == 1 ? "" : "s",
-             nw_cell_rate(&needed, upkeep->loading_needed_bytes_per_s),
-             nw_cell_rate(&reads, upkeep->loading_bytes_per_s),
-             source_of(model->terms.storage.read_from),
-             upkeep->saturated ? ": each step waits for it" : "");
+    nw_print_to(text, sizeof text, "%d node%s: training data, %s needed of %s (%s)%s",
+                choice->node_count, choice->node_count == 1 ? "" : "s",
+                nw_cell_rate(&needed, upkeep->loading_needed_bytes_per_s),
+                nw_cell_rate(&reads, upkeep->loading_bytes_per_s),
+                source_of(model->terms.storage.read_from),
+                upkeep->saturated ? nw_tr(": each step waits for it") : "");
     nw_print_wrapped(stream, "  ", "    ", text);
 }
 
@@ -268,14 +271,15 @@ static void print_upkeep(FILE *stream, const struct nw_model *model,
 
     if (!choice->predicted)
         return;
-    fprintf(stream, "\nCheckpoints, failures, data\n");
+    nw_print(stream, "\nCheckpoints, failures, data\n");
     print_checkpoints(stream, model, choice);
     print_loading(stream, model, choice);
-    snprintf(text, sizeof text, "%s failures in 1000 GPU-days (%s), %s to go on after one (%s)",
-             nw_format_sig(rate, failures->per_gpu_hour * 24000, 3),
-             failures->rate_assumed ? "assumed: 419 in 54 days on 16,384 H100, Llama 3" : "given",
-             nw_format_ns(restart, failures->restart_ns),
-             failures->restart_assumed ? "assumed: judgement" : "given");
+    nw_print_to(text, sizeof text, "%s failures in 1000 GPU-days (%s), %s to go on after one (%s)",
+                nw_format_sig(rate, failures->per_gpu_hour * 24000, 3),
+                failures->rate_assumed ? nw_tr("assumed: 419 in 54 days on 16,384 H100, Llama 3")
+                                       : nw_tr("given"),
+                nw_format_ns(restart, failures->restart_ns),
+                failures->restart_assumed ? nw_tr("assumed: judgement") : nw_tr("given"));
     nw_print_wrapped(stream, "  ", "    ", text);
 }
 
@@ -296,7 +300,7 @@ nw_rc nw_report_decide_claims(FILE *stream, const struct nw_model *model,
     NW_TRY(nw_report_job(stream, model));
     NW_TRY(print_scaling(stream, decision));
     NW_TRY(print_cost(stream, model, decision));
-    fprintf(stream, "%s\n", nw_report_pays_rule(rule, sizeof rule, model));
+    nw_print(stream, "%s\n", nw_report_pays_rule(rule, sizeof rule, model));
     NW_TRY(print_rentals(stream, model, decision));
     nw_report_reasons(stream, model, decision);
     NW_TRY(nw_report_turns(stream, model, decision));

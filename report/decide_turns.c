@@ -4,12 +4,13 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "report/decide_text_parts.h"
 
 static const char *on_nodes(struct nw_cell *cell, const struct nw_choice *choice)
 {
-    snprintf(cell->text, sizeof cell->text, "%d node%s", choice->node_count,
-             choice->node_count == 1 ? "" : "s");
+    nw_print_to(cell->text, sizeof cell->text, "%d node%s", choice->node_count,
+                choice->node_count == 1 ? "" : "s");
     return cell->text;
 }
 
@@ -77,7 +78,8 @@ static void tell_loading(struct nw_say *say, const struct context *context,
 static void tell_cost(struct nw_say *say, const struct context *context,
                       const struct nw_reason *reason)
 {
-    const char *what = isfinite(context->model->job.tokens) ? "the training" : "a token";
+    const char *what =
+        isfinite(context->model->job.tokens) ? nw_tr("the training") : nw_tr("a token");
     char more[32];
 
     if (reason->kind == NW_REASON_CHEAPER)
@@ -187,8 +189,8 @@ static void print_side(FILE *stream, const struct context *context, bool against
         if (nw_reason_is_against(reason->kind) != against)
             continue;
         if (!any)
-            fprintf(stream, "\n%s %d nodes\n", against ? "Against" : "For",
-                    context->choice->node_count);
+            nw_print(stream, "\n%s %d nodes\n", against ? nw_tr("Against") : nw_tr("For"),
+                     context->choice->node_count);
         any = true;
         tellers[reason->kind](&say, context, reason);
         nw_print_wrapped(stream, "  - ", "    ", text);
@@ -213,8 +215,8 @@ static void print_fit_ways(FILE *stream, const struct nw_decision *decision)
 {
     if (decision->fit_way_count == 0)
         return;
-    fprintf(stream, "\nOn %d node%s it would fit with\n", decision->fit_way_nodes,
-            decision->fit_way_nodes == 1 ? "" : "s");
+    nw_print(stream, "\nOn %d node%s it would fit with\n", decision->fit_way_nodes,
+             decision->fit_way_nodes == 1 ? "" : "s");
     for (size_t i = 0; i < decision->fit_way_count; i++) {
         const struct nw_fit_way *way = &decision->fit_ways[i];
         struct nw_cell memory;
@@ -237,8 +239,8 @@ static const char *wire_even(struct nw_cell *cell, const struct nw_choice *choic
 
     switch (choice->break_even) {
     case NW_BREAK_EVEN_AT:
-        snprintf(cell->text, sizeof cell->text, "from %s",
-                 nw_format_gb_per_s(text, choice->break_even_busbw_bytes_per_s));
+        nw_print_to(cell->text, sizeof cell->text, "from %s",
+                    nw_format_gb_per_s(text, choice->break_even_busbw_bytes_per_s));
         return cell->text;
     case NW_BREAK_EVEN_NEVER:
         return "at no speed";
@@ -254,9 +256,9 @@ static const char *wire_now(struct nw_cell *cell, const struct nw_choice *choice
     char text[32];
 
     if (!isfinite(choice->measured_busbw_bytes_per_s))
-        return choice->pays == NW_PAYS_UNKNOWN ? "not measured" : "–";
-    snprintf(cell->text, sizeof cell->text, "%s",
-             nw_format_gb_per_s(text, choice->measured_busbw_bytes_per_s));
+        return choice->pays == NW_PAYS_UNKNOWN ? nw_tr("not measured") : "–";
+    nw_print_to(cell->text, sizeof cell->text, "%s",
+                nw_format_gb_per_s(text, choice->measured_busbw_bytes_per_s));
     return cell->text;
 }
 
@@ -268,8 +270,8 @@ static const char *price_even(struct nw_cell *cell, const struct nw_choice *choi
         return "–";
     if (choice->price_even == NW_BREAK_EVEN_NEVER)
         return "at no price";
-    snprintf(cell->text, sizeof cell->text, "up to %.40s",
-             nw_cell_money(&money, choice->price_even_per_further_node_hour));
+    nw_print_to(cell->text, sizeof cell->text, "up to %.40s",
+                nw_cell_money(&money, choice->price_even_per_further_node_hour));
     return cell->text;
 }
 
@@ -281,8 +283,8 @@ static const char *token_even(struct nw_cell *cell, const struct nw_choice *choi
         return "–";
     if (choice->token_even == NW_BREAK_EVEN_NEVER)
         return "at no length";
-    snprintf(cell->text, sizeof cell->text, "from %.40s",
-             nw_cell_count(&count, choice->token_even_count));
+    nw_print_to(cell->text, sizeof cell->text, "from %.40s",
+                nw_cell_count(&count, choice->token_even_count));
     return cell->text;
 }
 
@@ -291,8 +293,8 @@ static const char *limit_even(struct nw_cell *cell, const struct nw_choice *choi
 {
     if (!isfinite(choice->cost_ratio))
         return "–";
-    snprintf(cell->text, sizeof cell->text, "from %.0f %%",
-             100 * fmax(ceil((choice->cost_ratio - 1) * 100 - 1e-6) / 100, 0));
+    nw_print_to(cell->text, sizeof cell->text, "from %.0f %%",
+                100 * fmax(ceil((choice->cost_ratio - 1) * 100 - 1e-6) / 100, 0));
     return cell->text;
 }
 
@@ -305,10 +307,10 @@ static void print_unit_notes(FILE *stream, const struct nw_model *model,
 
     if (choice->break_even_collective != NULL) {
         nw_format_bytes(message, (uint64_t)choice->break_even_message_bytes);
-        snprintf(line, sizeof line,
-                 "GB/s between nodes: bus bandwidth of %s at %s, the largest "
-                 "message of %s",
-                 choice->break_even_collective, message, choice->break_even_strategy->name);
+        nw_print_to(line, sizeof line,
+                    "GB/s between nodes: bus bandwidth of %s at %s, the largest "
+                    "message of %s",
+                    choice->break_even_collective, message, choice->break_even_strategy->name);
         nw_print_wrapped(stream, "  ", "  ", line);
     }
     if (!isfinite(terms->price_per_node_hour))
@@ -348,7 +350,7 @@ nw_rc nw_report_turns(FILE *stream, const struct nw_model *model,
         nw_table_free(table);
         return NW_OK;
     }
-    fprintf(stream, "\nWhat would change the answer: it pays\n");
+    nw_print(stream, "\nWhat would change the answer: it pays\n");
     NW_TRY(nw_table_print(table, stream));
     print_unit_notes(stream, model, decision);
     return NW_OK;

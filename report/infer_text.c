@@ -5,6 +5,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "model/compute.h"
 #include "report/decide_text_parts.h"
 
@@ -14,8 +15,8 @@ struct server_name {
 
 static const char *name_of(struct server_name *name, const struct nw_server *server)
 {
-    snprintf(name->text, sizeof name->text, "%s%s", server->name,
-             server->simulated ? " SIMULATED" : "");
+    nw_print_to(name->text, sizeof name->text, "%s%s", server->name,
+                server->simulated ? " SIMULATED" : "");
     return name->text;
 }
 
@@ -25,7 +26,7 @@ static const char *number(struct nw_cell *cell, double value, const char *unit)
 
     if (!isfinite(value))
         return "–";
-    snprintf(cell->text, sizeof cell->text, "%s%s", nw_format_sig(digits, value, 3), unit);
+    nw_print_to(cell->text, sizeof cell->text, "%s%s", nw_format_sig(digits, value, 3), unit);
     return cell->text;
 }
 
@@ -40,12 +41,13 @@ static const char *split_of(struct nw_cell *cell, const struct nw_infer *infer)
 
     cell->text[0] = '\0';
     if (infer->replica_count > 1)
-        at += (size_t)snprintf(cell->text, sizeof cell->text, "%d copies", infer->replica_count);
+        at += (size_t)nw_print_to(cell->text, sizeof cell->text, "%d copies", infer->replica_count);
     if (infer->tp > 1)
-        at += (size_t)snprintf(cell->text + at, sizeof cell->text - at, "%sTP%d",
-                               at > 0 ? " of " : "", infer->tp);
+        at += (size_t)nw_print_to(cell->text + at, sizeof cell->text - at, "%sTP%d",
+                                  at > 0 ? " of " : "", infer->tp);
     if (infer->pp > 1)
-        snprintf(cell->text + at, sizeof cell->text - at, "%sPP%d", at > 0 ? " " : "", infer->pp);
+        nw_print_to(cell->text + at, sizeof cell->text - at, "%sPP%d", at > 0 ? " " : "",
+                    infer->pp);
     return cell->text[0] != '\0' ? cell->text : "1 GPU";
 }
 
@@ -58,20 +60,20 @@ static void add_row(struct nw_table *table, const struct nw_server *server,
 
     nw_cell_gib(&weights, infer->weights_bytes);
     if (!infer->fits) {
-        snprintf(rate.text, sizeof rate.text, "needs %.40s GiB a GPU",
-                 nw_cell_gib(&alone, infer->needed_bytes));
+        nw_print_to(rate.text, sizeof rate.text, "needs %.40s GiB a GPU",
+                    nw_cell_gib(&alone, infer->needed_bytes));
         nw_table_row(table, (const char *[]){name_of(&name, server), split_of(&split, infer),
                                              weights.text, "NO", "", "", "", rate.text, ""});
         return;
     }
-    snprintf(rate.text, sizeof rate.text, "%s [%s, %s]",
-             nw_format_sig(middle, infer->tokens_per_s, 3),
-             nw_format_sig(low, infer->tokens_per_s_low, 3),
-             nw_format_sig(high, infer->tokens_per_s_high, 3));
-    snprintf(sequences.text, sizeof sequences.text, "%.0f %s", infer->sequences,
-             infer->bound == NW_INFER_BY_LATENCY ? "(time)"
-             : infer->bound == NW_INFER_BY_WISH  ? "(asked)"
-                                                 : "(memory)");
+    nw_print_to(rate.text, sizeof rate.text, "%s [%s, %s]",
+                nw_format_sig(middle, infer->tokens_per_s, 3),
+                nw_format_sig(low, infer->tokens_per_s_low, 3),
+                nw_format_sig(high, infer->tokens_per_s_high, 3));
+    nw_print_to(sequences.text, sizeof sequences.text, "%.0f %s", infer->sequences,
+                infer->bound == NW_INFER_BY_LATENCY ? nw_tr("(time)")
+                : infer->bound == NW_INFER_BY_WISH  ? nw_tr("(asked)")
+                                                    : nw_tr("(memory)"));
     nw_table_row(table,
                  (const char *[]){name_of(&name, server), split_of(&split, infer), weights.text,
                                   time_of(&first, infer->first_ns),
@@ -126,8 +128,8 @@ static void print_verdict(FILE *stream, const struct nw_server *servers,
     if (fast < 0) {
         nw_print_wrapped(stream, "\n", "",
                          any_fits(infers, count)
-                             ? "None of them holds the model within the limits given."
-                             : "None of them holds the model.");
+                             ? nw_tr("None of them holds the model within the limits given.")
+                             : nw_tr("None of them holds the model."));
         return;
     }
     nw_say(&say, "Most tokens: %s, %s tokens/s.", name_of(&name, &servers[fast]),
@@ -165,10 +167,11 @@ static void print_measured(FILE *stream, const struct nw_server *server,
 
     nw_say(&say, "%s: %.0f %% of the data sheet's memory rate (%s); products: %s",
            name_of(&name, server), memory_percent(server),
-           measured->memory.known ? "measured" : "assumed",
-           measured->product_count > 0 ? "measured" : "share of the peak by their shape");
+           measured->memory.known ? nw_tr("measured") : nw_tr("assumed"),
+           measured->product_count > 0 ? nw_tr("measured")
+                                       : nw_tr("share of the peak by their shape"));
     say_links(&say, infer);
-    nw_say(&say, ".%s", server->simulated ? " No statement about a machine." : "");
+    nw_say(&say, ".%s", server->simulated ? nw_tr(" No statement about a machine.") : "");
     nw_print_wrapped(stream, "", "  ", text);
 }
 
@@ -198,7 +201,7 @@ static void print_notes(FILE *stream, const struct nw_server *servers,
         nw_say(&say,
                "%s data sheets: %.0f %% of the memory rate, the products' share of the peak by "
                "their shape, all-reduces by the link. ",
-               measured ? "The others from" : "From", memory_percent(sheet));
+               measured ? nw_tr("The others from") : nw_tr("From"), memory_percent(sheet));
     nw_say(&say,
            "Assumed: %.2g us between two kernels, %.2g ms beside the model for a first token. ",
            NW_KERNEL_GAP_NS / 1e3, NW_REQUEST_NS / 1e6);
@@ -226,11 +229,11 @@ nw_rc nw_report_infer(FILE *stream, const struct nw_serving *serving,
     struct nw_table *table;
     char parameters[32];
 
-    fprintf(stream, "%s: %s parameters, %s weights · prompts of %llu tokens, answers of %llu\n\n",
-            serving->net.name,
-            nw_format_count(parameters, (double)nw_transformer_parameter_count(&serving->net)),
-            serving->format->name, (unsigned long long)serving->prompt_tokens,
-            (unsigned long long)serving->output_tokens);
+    nw_print(stream, "%s: %s parameters, %s weights · prompts of %llu tokens, answers of %llu\n\n",
+             serving->net.name,
+             nw_format_count(parameters, (double)nw_transformer_parameter_count(&serving->net)),
+             serving->format->name, (unsigned long long)serving->prompt_tokens,
+             (unsigned long long)serving->output_tokens);
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
     for (size_t i = 0; i < count; i++)
         add_row(table, &servers[i], &infers[i]);

@@ -5,6 +5,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "collectives/lane.h"
 
 #define DASH "\xE2\x80\x93"
@@ -92,13 +93,13 @@ static void add_group(struct nw_table *table, const struct nw_lanes_group *group
     const char *cells[ACROSS + 1] = {NULL};
     char title[128], size[32], latency[64];
 
-    snprintf(title, sizeof title, "%s, %d ranks%s", like->collective, like->rank_count,
-             like->in_place ? ", in place" : "");
+    nw_print_to(title, sizeof title, "%s, %d ranks%s", like->collective, like->rank_count,
+                like->in_place ? nw_tr(", in place") : "");
     if (like->host_count > 1)
-        snprintf(title + strlen(title), sizeof title - strlen(title), ", %d hosts",
-                 like->host_count);
+        nw_print_to(title + strlen(title), sizeof title - strlen(title), ", %d hosts",
+                    like->host_count);
     if (like->features[0] != '\0')
-        snprintf(title + strlen(title), sizeof title - strlen(title), ", %.40s", like->features);
+        nw_print_to(title + strlen(title), sizeof title - strlen(title), ", %.40s", like->features);
     cells[0] = title;
     for (size_t i = 0; i < count; i++)
         cells[i + 1] = "";
@@ -108,7 +109,8 @@ static void add_group(struct nw_table *table, const struct nw_lanes_group *group
         add_row(table, "  over the slowest", group, names, count, ratio_cell);
     if (group->latency_bytes == 0)
         return;
-    snprintf(latency, sizeof latency, "  at %s, us", nw_format_bytes(size, group->latency_bytes));
+    nw_print_to(latency, sizeof latency, "  at %s, us",
+                nw_format_bytes(size, group->latency_bytes));
     add_row(table, latency, group, names, count, latency_cell);
 }
 
@@ -135,9 +137,9 @@ static void print_ratio(FILE *stream, const char *collective, const struct nw_la
 
     if (!isfinite(ratio.value) || a->partial || b->partial)
         return;
-    fprintf(stream, "%s/%s, %s: %s [%s, %s]\n", a->lane, b->lane, collective,
-            nw_format_sig(value, ratio.value, 3), nw_format_sig(low, ratio.low, 3),
-            nw_format_sig(high, ratio.high, 3));
+    nw_print(stream, "%s/%s, %s: %s [%s, %s]\n", a->lane, b->lane, collective,
+             nw_format_sig(value, ratio.value, 3), nw_format_sig(low, ratio.low, 3),
+             nw_format_sig(high, ratio.high, 3));
 }
 
 /* What the lanes are there for; where there is no such pair, the fastest over the slowest. */
@@ -165,11 +167,11 @@ static void format_worst(const struct nw_lane_choice *choice, char text[160])
 {
     char value[32], low[32], high[32], size[32];
 
-    snprintf(text, 160, "%s [%s, %s] times the time of %.15s at %s",
-             nw_format_sig(value, choice->worst_ratio.value, 3),
-             nw_format_sig(low, choice->worst_ratio.low, 3),
-             nw_format_sig(high, choice->worst_ratio.high, 3), choice->worst_lane,
-             nw_format_bytes(size, choice->worst_bytes));
+    nw_print_to(text, 160, "%s [%s, %s] times the time of %.15s at %s",
+                nw_format_sig(value, choice->worst_ratio.value, 3),
+                nw_format_sig(low, choice->worst_ratio.low, 3),
+                nw_format_sig(high, choice->worst_ratio.high, 3), choice->worst_lane,
+                nw_format_bytes(size, choice->worst_bytes));
 }
 
 /* "NCCL's choice, all_reduce: 1.34 [1.3, 1.4] times the time of ring at 16 MiB: try NCCL_ALGO=Ring
@@ -186,22 +188,24 @@ static void print_choice(FILE *stream, const struct nw_lanes_group *group)
         return;
     format_worst(choice, worst);
     if (choice->worse_count == 0 && choice->worst_ratio.value <= 1 + NW_CHOICE_REL)
-        snprintf(text, sizeof text,
-                 "within %.0f %% of the fastest that was forced at each of %zu size%s",
-                 100 * NW_CHOICE_REL, choice->size_count, plural);
+        nw_print_to(text, sizeof text,
+                    "within %.0f %% of the fastest that was forced at each of %zu size%s",
+                    100 * NW_CHOICE_REL, choice->size_count, plural);
     else if (choice->worse_count == 0)
-        snprintf(text, sizeof text,
-                 "not told apart from the fastest that was forced at any of %zu size%s; up to %s",
-                 choice->size_count, plural, worst);
+        nw_print_to(
+            text, sizeof text,
+            "not told apart from the fastest that was forced at any of %zu size%s; up to %s",
+            choice->size_count, plural, worst);
     else
-        snprintf(text, sizeof text,
-                 "%s: try %s=%s for that size; slower than what was forced at %zu of %zu size%s, "
-                 "from %s to %s",
-                 worst, lane != NULL ? lane->settings[0].name : "NCCL_ALGO",
-                 lane != NULL ? lane->settings[0].value : choice->worst_lane, choice->worse_count,
-                 choice->size_count, plural, nw_format_bytes(from, choice->worse_from_bytes),
-                 nw_format_bytes(to, choice->worse_to_bytes));
-    snprintf(first, sizeof first, "NCCL's choice, %.23s: ", group->like->collective);
+        nw_print_to(
+            text, sizeof text,
+            "%s: try %s=%s for that size; slower than what was forced at %zu of %zu size%s, "
+            "from %s to %s",
+            worst, lane != NULL ? lane->settings[0].name : "NCCL_ALGO",
+            lane != NULL ? lane->settings[0].value : choice->worst_lane, choice->worse_count,
+            choice->size_count, plural, nw_format_bytes(from, choice->worse_from_bytes),
+            nw_format_bytes(to, choice->worse_to_bytes));
+    nw_print_to(first, sizeof first, "NCCL's choice, %.23s: ", group->like->collective);
     nw_print_wrapped(stream, first, "    ", text);
 }
 
@@ -213,9 +217,9 @@ static void print_partial(FILE *stream, const struct nw_lanes *lanes)
             char size[32];
 
             if (side->partial && is_shown(lanes, i))
-                fprintf(stream, "* %s over %s was measured up to %s only and is not compared\n",
-                        lanes->groups[i].like->collective, side->lane,
-                        nw_format_bytes(size, side->to_bytes));
+                nw_print(stream, "* %s over %s was measured up to %s only and is not compared\n",
+                         lanes->groups[i].like->collective, side->lane,
+                         nw_format_bytes(size, side->to_bytes));
         }
 }
 
@@ -227,9 +231,9 @@ static void print_notes(FILE *stream, const struct nw_lanes *lanes)
         const struct nw_lane_note *note = &lanes->notes[i];
 
         if (note->broke)
-            snprintf(first, sizeof first, "broke: ");
+            nw_print_to(first, sizeof first, "broke: ");
         else
-            snprintf(first, sizeof first, "left out: %.20s: ", note->lane);
+            nw_print_to(first, sizeof first, "left out: %.20s: ", note->lane);
         nw_print_wrapped(stream, first, "    ", note->text);
     }
 }
@@ -240,8 +244,8 @@ nw_rc nw_report_lanes(FILE *stream, const struct nw_lanes *lanes)
     const size_t count = list_lanes(lanes, names);
 
     if (count > 0)
-        fprintf(stream, "Lanes side by side%s\n",
-                lanes->simulated ? " (SIMULATED, no measurement)" : "");
+        nw_print(stream, "Lanes side by side%s\n",
+                 lanes->simulated ? nw_tr(" (SIMULATED, no measurement)") : "");
     for (size_t first = 0; first < count; first += ACROSS)
         NW_TRY(print_table(stream, lanes, names + first,
                            count - first < ACROSS ? count - first : ACROSS));

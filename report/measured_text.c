@@ -6,6 +6,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 
 struct group { /* one line of the table */
     const struct nw_record *like;
@@ -52,30 +53,30 @@ static void add_group(struct nw_table *table, const struct nw_run *run, const st
 
     if (first == NULL)
         return;
-    snprintf(ranks, sizeof ranks, "%d on %d host%s", like->rank_count, like->host_count,
-             like->host_count == 1 ? "" : "s");
+    nw_print_to(ranks, sizeof ranks, "%d on %d host%s", like->rank_count, like->host_count,
+                like->host_count == 1 ? "" : "s");
     if (like->features[0] != '\0')
-        snprintf(ranks + strlen(ranks), sizeof ranks - strlen(ranks), ", %.24s", like->features);
-    snprintf(latency, sizeof latency, "%s at %s", nw_format_ns(a, first->time_ns.median),
-             nw_format_bytes(b, first->bytes));
+        nw_print_to(ranks + strlen(ranks), sizeof ranks - strlen(ranks), ", %.24s", like->features);
+    nw_print_to(latency, sizeof latency, "%s at %s", nw_format_ns(a, first->time_ns.median),
+                nw_format_bytes(b, first->bytes));
     snprintf(rate, sizeof rate, "–");
     snprintf(sizes, sizeof sizes, "–");
     if (nw_plateau_like(run, like, -1, &plateau) == NW_OK && isfinite(plateau.busbw_bytes_per_s)) {
         if (isfinite(plateau.low) && isfinite(plateau.high))
-            snprintf(rate, sizeof rate, "%s [%s, %s]",
-                     nw_format_gb_per_s(a, plateau.busbw_bytes_per_s),
-                     nw_format_gb_per_s(b, plateau.low), nw_format_gb_per_s(c, plateau.high));
+            nw_print_to(rate, sizeof rate, "%s [%s, %s]",
+                        nw_format_gb_per_s(a, plateau.busbw_bytes_per_s),
+                        nw_format_gb_per_s(b, plateau.low), nw_format_gb_per_s(c, plateau.high));
         else
             nw_format_gb_per_s(rate, plateau.busbw_bytes_per_s);
         if (plateau.from_bytes == plateau.to_bytes)
             nw_format_bytes(sizes, plateau.to_bytes);
         else
-            snprintf(sizes, sizeof sizes, "%s … %s", nw_format_bytes(a, plateau.from_bytes),
-                     nw_format_bytes(b, plateau.to_bytes));
+            nw_print_to(sizes, sizeof sizes, "%s … %s", nw_format_bytes(a, plateau.from_bytes),
+                        nw_format_bytes(b, plateau.to_bytes));
         if (plateau.falls)
-            snprintf(note, sizeof note, "falls: %s at %s",
-                     nw_format_gb_per_s(a, plateau.peak_bytes_per_s),
-                     nw_format_bytes(b, plateau.peak_bytes));
+            nw_print_to(note, sizeof note, "falls: %s at %s",
+                        nw_format_gb_per_s(a, plateau.peak_bytes_per_s),
+                        nw_format_bytes(b, plateau.peak_bytes));
     }
     nw_table_row(table, (const char *[]){like->collective, ranks, latency, rate, sizes, note});
 }
@@ -128,9 +129,9 @@ static void print_pair(FILE *stream, const char *title, const struct nw_record *
 {
     char rate[32];
 
-    fprintf(stream, "  %-8s ranks %d (%s) and %d (%s): %s GB/s each way\n", title, record->peer_a,
-            record->host_a, record->peer_b, record->host_b,
-            nw_format_gb_per_s(rate, record->busbw_bytes_per_s));
+    nw_print(stream, "  %-8s ranks %d (%s) and %d (%s): %s GB/s each way\n", title, record->peer_a,
+             record->host_a, record->peer_b, record->host_b,
+             nw_format_gb_per_s(rate, record->busbw_bytes_per_s));
 }
 
 static bool is_pair(const struct nw_record *record)
@@ -160,9 +161,9 @@ nw_rc nw_report_pairs(FILE *stream, const struct nw_run *run)
         char size[32];
 
         qsort(pairs, count, sizeof *pairs, by_rate);
-        fprintf(stream, "Pairs of ranks (%zu, at %s, both ways at once)\n", count,
-                nw_format_bytes(size, largest));
-        print_pair(stream, count > 1 ? "slowest" : "only", pairs[0]);
+        nw_print(stream, "Pairs of ranks (%zu, at %s, both ways at once)\n", count,
+                 nw_format_bytes(size, largest));
+        print_pair(stream, count > 1 ? nw_tr("slowest") : nw_tr("only"), pairs[0]);
         if (count > 2)
             print_pair(stream, "median", pairs[count / 2]);
         if (count > 1)
@@ -185,15 +186,15 @@ nw_rc nw_report_findings(FILE *stream, const struct nw_findings *findings, size_
                 continue;
             if (printed++ >= most)
                 continue;
-            snprintf(first, sizeof first, "%2zu  %s%s%s", printed,
-                     finding->severity == NW_FINDING_FAIL ? "FAIL " : "",
-                     finding->where != NULL ? finding->where : "",
-                     finding->where != NULL && finding->where[0] != '\0' ? ": " : "");
+            nw_print_to(first, sizeof first, "%2zu  %s%s%s", printed,
+                        finding->severity == NW_FINDING_FAIL ? "FAIL " : "",
+                        finding->where != NULL ? finding->where : "",
+                        finding->where != NULL && finding->where[0] != '\0' ? ": " : "");
             nw_print_wrapped(stream, first, "    ", finding->text);
             if (finding->remedy != NULL)
                 nw_print_wrapped(stream, "    Do: ", "    ", finding->remedy);
         }
     if (printed > most)
-        fprintf(stream, "    (%zu more in report.txt)\n", printed - most);
+        nw_print(stream, "    (%zu more in report.txt)\n", printed - most);
     return NW_OK;
 }

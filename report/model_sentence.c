@@ -4,6 +4,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "report/decide_text_parts.h"
 
 /* Less of a step than this is not worth a word. */
@@ -54,14 +55,15 @@ static void say_wire(struct nw_say *say, const struct nw_choice *choice, bool pa
         return;
     }
     if (choice->break_even == NW_BREAK_EVEN_ALWAYS) {
-        nw_say(say, pays ? " It would at any speed between nodes." : "");
+        nw_say(say, pays ? nw_tr(" It would at any speed between nodes.") : "");
         return;
     }
     nw_format_gb_per_s(at, choice->break_even_busbw_bytes_per_s);
     nw_format_gb_per_s(measured, choice->measured_busbw_bytes_per_s);
     if (pays || choice->measured_busbw_bytes_per_s < choice->break_even_busbw_bytes_per_s)
         nw_say(say, " It %s from %s GB/s between nodes (%s); %s GB/s are at hand.",
-               pays ? "does" : "would", at, choice->break_even_strategy->name, measured);
+               pays ? nw_tr("does") : nw_tr("would"), at, choice->break_even_strategy->name,
+               measured);
 }
 
 /* Set-up and minimum rental that a short training does not earn back. */
@@ -120,8 +122,8 @@ static void say_reason(struct nw_say *say, const struct nw_model *model,
     if (waits > WAIT_WORTH_NAMING)
         nw_say(say, ", %s of each step waits for the wire", nw_cell_percent(&cell, waits));
     nw_say(say, "), so that %s %.2f× [%.2f, %.2f] as much",
-           isfinite(model->job.tokens) ? "the training costs" : "a token costs", choice->cost_ratio,
-           choice->cost_ratio_low, choice->cost_ratio_high);
+           isfinite(model->job.tokens) ? nw_tr("the training costs") : nw_tr("a token costs"),
+           choice->cost_ratio, choice->cost_ratio_low, choice->cost_ratio_high);
 }
 
 static void say_cost(struct nw_say *say, const struct nw_model *model, const struct nw_choice *base,
@@ -146,9 +148,9 @@ static void say_in_time(struct nw_say *say, const struct nw_model *model,
         return;
     nw_say(say, " The deadline of %s is %s: all tokens take %s.",
            nw_cell_span(&deadline, deadline_ns),
-           !late       ? "met, which fewer nodes miss"
-           : base_late ? "missed all the same"
-                       : "missed, which fewer nodes meet",
+           !late       ? nw_tr("met, which fewer nodes miss")
+           : base_late ? nw_tr("missed all the same")
+                       : nw_tr("missed, which fewer nodes meet"),
            nw_cell_span(&time, choice->time_ns));
 }
 
@@ -159,9 +161,9 @@ static void say_worth(struct nw_say *say, const struct nw_model *model,
     const bool second = is_second(base, choice);
 
     if (pays)
-        nw_say(say, " %s: ", second ? "pays" : "pay");
+        nw_say(say, " %s: ", second ? nw_tr("pays") : nw_tr("pay"));
     else
-        nw_say(say, " %s not pay as it stands: ", second ? "does" : "do");
+        nw_say(say, " %s not pay as it stands: ", second ? nw_tr("does") : "do");
     say_reason(say, model, base, choice);
     say_cost(say, model, base, choice);
     nw_say(say, " where %.2f× is the limit", 1 + model->terms.max_extra_cost);
@@ -180,7 +182,7 @@ static void say_deadline(struct nw_say *say, const struct nw_model *model,
     struct nw_cell deadline, now, then;
 
     nw_say(say, " %s the deadline of %s: all tokens take %s instead of %s; ",
-           is_second(base, choice) ? "meets" : "meet",
+           is_second(base, choice) ? nw_tr("meets") : nw_tr("meet"),
            nw_cell_span(&deadline, model->terms.deadline_ns), nw_cell_span(&now, choice->time_ns),
            nw_cell_span(&then, base->time_ns));
     say_reason(say, model, base, choice);
@@ -196,7 +198,7 @@ static void say_step(struct nw_say *say, const struct nw_model *model, const str
     struct nw_cell now, then;
 
     nw_say(say, " %s steps within %s: %s instead of %s; ",
-           is_second(base, choice) ? "brings" : "bring",
+           is_second(base, choice) ? nw_tr("brings") : nw_tr("bring"),
            nw_format_ns(limit, model->terms.max_step_ns),
            nw_cell_part(&now, choice->strong.step_ns), nw_cell_part(&then, base->strong.step_ns));
     say_reason(say, model, base, choice);
@@ -362,13 +364,13 @@ const char *nw_report_pays_rule(char *text, size_t size, const struct nw_model *
 {
     const struct nw_terms *terms = &model->terms;
 
-    snprintf(text, size,
-             "pays: %s at most %.0f %% more than on the fewest nodes (at equal prices: %.0f %% "
-             "scaling\n      efficiency), or the job does not fit on fewer%s%s",
-             isfinite(model->job.tokens) ? "the training costs" : "a token costs",
-             100 * terms->max_extra_cost, 100 / (1 + terms->max_extra_cost),
-             isfinite(terms->deadline_ns) ? ", or fewer miss --deadline" : "",
-             isfinite(terms->max_step_ns) ? ", or fewer exceed --max-step" : "");
+    nw_print_to(text, size,
+                "pays: %s at most %.0f %% more than on the fewest nodes (at equal prices: %.0f %% "
+                "scaling\n      efficiency), or the job does not fit on fewer%s%s",
+                isfinite(model->job.tokens) ? nw_tr("the training costs") : nw_tr("a token costs"),
+                100 * terms->max_extra_cost, 100 / (1 + terms->max_extra_cost),
+                isfinite(terms->deadline_ns) ? nw_tr(", or fewer miss --deadline") : "",
+                isfinite(terms->max_step_ns) ? nw_tr(", or fewer exceed --max-step") : "");
     return text;
 }
 
@@ -407,17 +409,18 @@ static void add_constant(char *text, size_t size, const struct nw_constant_row *
     if (at >= size)
         return;
     if (strcmp(row->unit, "bytes") == 0)
-        snprintf(text + at, size - at, "%s%s %s", comma, row->key,
-                 nw_format_bytes(number, (uint64_t)value));
+        nw_print_to(text + at, size - at, "%s%s %s", comma, row->key,
+                    nw_format_bytes(number, (uint64_t)value));
     else if (strcmp(row->unit, "ns") == 0)
-        snprintf(text + at, size - at, "%s%s %s", comma, row->key, nw_format_ns(number, value));
+        nw_print_to(text + at, size - at, "%s%s %s", comma, row->key, nw_format_ns(number, value));
     else if (strcmp(row->unit, "±") == 0)
-        snprintf(text + at, size - at, "%s%s ±%.3g %%", comma, row->key, 100 * value);
+        nw_print_to(text + at, size - at, "%s%s ±%.3g %%", comma, row->key, 100 * value);
     else if (value < 1)
-        snprintf(text + at, size - at, "%s%s %.3g %% %s", comma, row->key, 100 * value, row->unit);
+        nw_print_to(text + at, size - at, "%s%s %.3g %% %s", comma, row->key, 100 * value,
+                    row->unit);
     else
-        snprintf(text + at, size - at, "%s%s %s %s", comma, row->key,
-                 nw_format_count(number, value), row->unit);
+        nw_print_to(text + at, size - at, "%s%s %s %s", comma, row->key,
+                    nw_format_count(number, value), row->unit);
 }
 
 /* The values in use; what each is, where it comes from and how to measure it is a list of its own.
@@ -432,9 +435,10 @@ static void print_assumed(FILE *stream, nw_assumed assumed, const struct nw_assu
 
     for (int part = 0; part < 2; part++) {
         char text[2048];
-        const size_t empty = strlen(titles[part]);
 
-        snprintf(text, sizeof text, "%s", titles[part]);
+        nw_print_to(text, sizeof text, "%s", titles[part]);
+        const size_t empty = strlen(text);
+
         for (int i = from[part]; i < from[part + 1]; i++)
             if ((assumed & (nw_assumed)1 << i) != 0)
                 add_constant(text, sizeof text, &nw_constants[i], in_use->value[i]);

@@ -6,13 +6,14 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "base/words.h"
 #include "report/model_text_parts.h"
 
 const char *nw_cell_gib(struct nw_cell *cell, double bytes)
 {
     char number[32];
 
-    snprintf(cell->text, sizeof cell->text, "%s", nw_format_sig(number, bytes / GIB, 3));
+    nw_print_to(cell->text, sizeof cell->text, "%s", nw_format_sig(number, bytes / GIB, 3));
     return cell->text;
 }
 
@@ -40,8 +41,8 @@ const char *nw_cell_part(struct nw_cell *cell, double ns)
 
     if (ns == 0)
         return "0";
-    snprintf(cell->text, sizeof cell->text, "%s %s", nw_format_sig(number, ns / unit->ns, 3),
-             unit->name);
+    nw_print_to(cell->text, sizeof cell->text, "%s %s", nw_format_sig(number, ns / unit->ns, 3),
+                unit->name);
     return cell->text;
 }
 
@@ -50,9 +51,9 @@ const char *nw_report_step_time(char *to, size_t size, const struct nw_step *ste
     const struct unit *unit = unit_for(step->step_ns);
     char middle[32], low[32], high[32];
 
-    snprintf(to, size, "%s %s [%s, %s]", nw_format_sig(middle, step->step_ns / unit->ns, 3),
-             unit->name, nw_format_sig(low, step->low_ns / unit->ns, 3),
-             nw_format_sig(high, step->high_ns / unit->ns, 3));
+    nw_print_to(to, size, "%s %s [%s, %s]", nw_format_sig(middle, step->step_ns / unit->ns, 3),
+                unit->name, nw_format_sig(low, step->low_ns / unit->ns, 3),
+                nw_format_sig(high, step->high_ns / unit->ns, 3));
     return to;
 }
 
@@ -65,8 +66,9 @@ const char *nw_cell_bounds(struct nw_cell *cell, const struct nw_step *step)
 {
     struct nw_cell none, full;
 
-    snprintf(cell->text, sizeof cell->text, "%.20s … %.20s",
-             nw_cell_part(&none, step->no_overlap_ns), nw_cell_part(&full, step->full_overlap_ns));
+    nw_print_to(cell->text, sizeof cell->text, "%.20s … %.20s",
+                nw_cell_part(&none, step->no_overlap_ns),
+                nw_cell_part(&full, step->full_overlap_ns));
     return cell->text;
 }
 
@@ -74,7 +76,7 @@ const char *nw_cell_count(struct nw_cell *cell, double value)
 {
     char text[32];
 
-    snprintf(cell->text, sizeof cell->text, "%s", nw_format_count(text, value));
+    nw_print_to(cell->text, sizeof cell->text, "%s", nw_format_count(text, value));
     return cell->text;
 }
 
@@ -104,7 +106,8 @@ const char *nw_cell_room(struct nw_cell *cell, const struct nw_model *model,
         snprintf(text, sizeof text, "%.2f", fabs(left));
     else
         nw_format_sig(text, fabs(left), 3);
-    snprintf(cell->text, sizeof cell->text, step->fits == 1 ? "%s free" : "NO, %s over", text);
+    snprintf(cell->text, sizeof cell->text,
+             step->fits == 1 ? nw_tr("%s free") : nw_tr("NO, %s over"), text);
     return cell->text;
 }
 
@@ -119,7 +122,7 @@ const char *nw_cell_how(unsigned how)
         return "extrapolated";
     if ((how & NW_COST_DERIVED) != 0)
         return "derived";
-    return (how & NW_COST_SIZE) != 0 ? "extrapolated" : "measured";
+    return (how & NW_COST_SIZE) != 0 ? nw_tr("extrapolated") : nw_tr("measured");
 }
 
 const char *nw_cell_come_by(const struct nw_step *step)
@@ -138,21 +141,22 @@ static void print_rate(FILE *stream, const struct nw_platform *platform)
     nw_format_sig(got, rate->flops_per_s / 1e12, 3);
     nw_format_sig(base, rate->base_flops_per_s / 1e12, 3);
     if (rate->source == NW_RATE_STATED) {
-        fprintf(stream, "computes at %s TFLOP/s per GPU in a training step (given)\n", got);
+        nw_print(stream, "computes at %s TFLOP/s per GPU in a training step (given)\n", got);
         return;
     }
     if (roofline)
-        fprintf(stream, "computes operator by operator: matrix products at up to %s TFLOP/s", base);
+        nw_print(stream, "computes operator by operator: matrix products at up to %s TFLOP/s",
+                 base);
     else
-        fprintf(stream, "computes at %s TFLOP/s per GPU: %.0f %% (assumed) of %s", got,
-                100 * rate->flops_per_s / rate->base_flops_per_s, base);
-    fprintf(stream, " (%s%s)",
-            rate->source == NW_RATE_CATALOGUE ? "datasheet"
-            : rate->measured                  ? "measured, the slowest GPU"
-                                              : "given",
-            rate->simulated ? ", SIMULATED" : "");
+        nw_print(stream, "computes at %s TFLOP/s per GPU: %.0f %% (assumed) of %s", got,
+                 100 * rate->flops_per_s / rate->base_flops_per_s, base);
+    nw_print(stream, " (%s%s)",
+             rate->source == NW_RATE_CATALOGUE ? nw_tr("datasheet")
+             : rate->measured                  ? nw_tr("measured, the slowest GPU")
+                                               : nw_tr("given"),
+             rate->simulated ? ", SIMULATED" : "");
     if (roofline && !platform->measured.memory.known)
-        fprintf(stream, ", memory %s GB/s", nw_format_gb_per_s(memory, platform->hbm_bytes_per_s));
+        nw_print(stream, ", memory %s GB/s", nw_format_gb_per_s(memory, platform->hbm_bytes_per_s));
     fputc('\n', stream);
 }
 
@@ -161,8 +165,8 @@ static const char *rate_text(char text[96], const struct nw_figure *figure)
 {
     char value[32], low[32], high[32];
 
-    snprintf(text, 96, "%s [%s, %s] GB/s", nw_format_gb_per_s(value, figure->value),
-             nw_format_gb_per_s(low, figure->low), nw_format_gb_per_s(high, figure->high));
+    nw_print_to(text, 96, "%s [%s, %s] GB/s", nw_format_gb_per_s(value, figure->value),
+                nw_format_gb_per_s(low, figure->low), nw_format_gb_per_s(high, figure->high));
     return text;
 }
 
@@ -173,16 +177,16 @@ static void print_products(FILE *stream, const struct nw_platform *platform)
 
     if (!platform->rate.measured)
         return;
-    fprintf(stream, "measured: %zu shape%s of matrix products, the fastest [%s, %s] TFLOP/s",
-            measured->product_count, measured->product_count == 1 ? "" : "s",
-            nw_format_sig(low, platform->rate.base_low / 1e12, 3),
-            nw_format_sig(high, platform->rate.base_high / 1e12, 3));
+    nw_print(stream, "measured: %zu shape%s of matrix products, the fastest [%s, %s] TFLOP/s",
+             measured->product_count, measured->product_count == 1 ? "" : "s",
+             nw_format_sig(low, platform->rate.base_low / 1e12, 3),
+             nw_format_sig(high, platform->rate.base_high / 1e12, 3));
     if (isfinite(measured->sm_clock_hz))
-        fprintf(stream, " at %s MHz", nw_format_sig(clock, measured->sm_clock_hz / 1e6, 4));
+        nw_print(stream, " at %s MHz", nw_format_sig(clock, measured->sm_clock_hz / 1e6, 4));
     if (isfinite(measured->power_w))
-        fprintf(stream, "%s %s W", isfinite(measured->sm_clock_hz) ? "," : " at",
-                nw_format_sig(power, measured->power_w, 3));
-    fprintf(stream, "%s\n", measured->products_simulated ? ", SIMULATED" : "");
+        nw_print(stream, "%s %s W", isfinite(measured->sm_clock_hz) ? "," : " at",
+                 nw_format_sig(power, measured->power_w, 3));
+    nw_print(stream, "%s\n", measured->products_simulated ? ", SIMULATED" : "");
 }
 
 /* What stands in the place of a datasheet's figure or an assumed constant. */
@@ -201,16 +205,16 @@ static void print_measured(FILE *stream, const struct nw_platform *platform)
     print_products(stream, platform);
     for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++)
         if (rates[i].figure->known)
-            fprintf(stream, "measured: %s %s, the slowest of %d GPU%s%s\n", rates[i].what,
-                    rate_text(text, rates[i].figure), rates[i].figure->gpu_count,
-                    rates[i].figure->gpu_count == 1 ? "" : "s",
-                    rates[i].figure->simulated ? ", SIMULATED" : "");
+            nw_print(stream, "measured: %s %s, the slowest of %d GPU%s%s\n", rates[i].what,
+                     rate_text(text, rates[i].figure), rates[i].figure->gpu_count,
+                     rates[i].figure->gpu_count == 1 ? "" : "s",
+                     rates[i].figure->simulated ? ", SIMULATED" : "");
     if (loss->known)
-        fprintf(stream,
-                "measured: %.0f %% [%.0f, %.0f] of communication behind products shows all the "
-                "same%s\n",
-                100 * loss->value, 100 * loss->low, 100 * loss->high,
-                loss->simulated ? ", SIMULATED" : "");
+        nw_print(stream,
+                 "measured: %.0f %% [%.0f, %.0f] of communication behind products shows all the "
+                 "same%s\n",
+                 100 * loss->value, 100 * loss->low, 100 * loss->high,
+                 loss->simulated ? ", SIMULATED" : "");
 }
 
 /* Ceilings of a machine that was read; what was measured goes before them. */
@@ -222,37 +226,37 @@ static void print_topology(FILE *stream, const struct nw_platform *platform)
 
     if (!measured->links_by_topology && !measured->nics_by_topology)
         return;
-    fprintf(stream, "by topology%s%s, where not measured:",
-            measured->topology_host[0] != '\0' ? " of " : "", measured->topology_host);
+    nw_print(stream, "by topology%s%s, where not measured:",
+             measured->topology_host[0] != '\0' ? " of " : "", measured->topology_host);
     if (measured->links_by_topology)
-        fprintf(stream, " %s of %s GB/s one way%s", fabric->link_is_pcie ? "PCIe" : "NVLinks",
-                nw_format_gb_per_s(rate, fabric->link_bytes_per_s),
-                measured->nics_by_topology ? "," : "");
+        nw_print(stream, " %s of %s GB/s one way%s", fabric->link_is_pcie ? "PCIe" : "NVLinks",
+                 nw_format_gb_per_s(rate, fabric->link_bytes_per_s),
+                 measured->nics_by_topology ? "," : "");
     if (measured->nics_by_topology)
-        fprintf(stream, " %d NIC%s of %s GB/s together", fabric->nic_count,
-                fabric->nic_count == 1 ? "" : "s",
-                nw_format_gb_per_s(rate, fabric->wire_bytes_per_s));
+        nw_print(stream, " %d NIC%s of %s GB/s together", fabric->nic_count,
+                 fabric->nic_count == 1 ? "" : "s",
+                 nw_format_gb_per_s(rate, fabric->wire_bytes_per_s));
     fputs(measured->topology_simulated ? ", SIMULATED\n" : "\n", stream);
 }
 
 void nw_report_training(FILE *stream, const struct nw_job *job)
 {
-    fprintf(stream, "%s: %" PRIu64 " parameters · %s, %s%s%s\n", job->net.name,
-            nw_transformer_parameter_count(&job->net), job->precision->name, job->optimizer->title,
-            job->gradient_bytes > job->precision->element_bytes ? ", fp32 gradients" : "",
-            job->recompute == NW_RECOMPUTE_FULL        ? ", full recomputation"
-            : job->recompute == NW_RECOMPUTE_SELECTIVE ? ", attention recomputed"
-                                                       : "");
+    nw_print(stream, "%s: %" PRIu64 " parameters · %s, %s%s%s\n", job->net.name,
+             nw_transformer_parameter_count(&job->net), job->precision->name, job->optimizer->title,
+             job->gradient_bytes > job->precision->element_bytes ? nw_tr(", fp32 gradients") : "",
+             job->recompute == NW_RECOMPUTE_FULL        ? nw_tr(", full recomputation")
+             : job->recompute == NW_RECOMPUTE_SELECTIVE ? nw_tr(", attention recomputed")
+                                                        : "");
     if (job->net.stated_parameters > 0 && job->sequence == 1)
-        fprintf(stream,
-                "step: %" PRIu64 " samples, each counted as a token, at most %" PRIu64
-                " per data-parallel rank at a time\n",
-                job->global_batch, job->micro_batch);
+        nw_print(stream,
+                 "step: %" PRIu64 " samples, each counted as a token, at most %" PRIu64
+                 " per data-parallel rank at a time\n",
+                 job->global_batch, job->micro_batch);
     else
-        fprintf(stream,
-                "step: %" PRIu64 " sequences of %" PRIu64 " token%s, at most %" PRIu64
-                " per data-parallel rank at a time\n",
-                job->global_batch, job->sequence, job->sequence == 1 ? "" : "s", job->micro_batch);
+        nw_print(stream,
+                 "step: %" PRIu64 " sequences of %" PRIu64 " token%s, at most %" PRIu64
+                 " per data-parallel rank at a time\n",
+                 job->global_batch, job->sequence, job->sequence == 1 ? "" : "s", job->micro_batch);
 }
 
 static bool has_several_lanes(const struct nw_curves *curves)
@@ -280,27 +284,28 @@ static void print_spread(FILE *stream, const struct nw_model *model)
     for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++) {
         if (degrees[i].value <= 1)
             continue;
-        fprintf(stream, "%s%s %d", any ? ", " : "spread: ", degrees[i].name, degrees[i].value);
+        nw_print(stream, "%s%s %d", any ? ", " : nw_tr("spread: "), degrees[i].name,
+                 degrees[i].value);
         any = true;
     }
     if (any)
-        fprintf(stream, "%s; the rest data parallel\n",
-                model->parallel.sequence_parallel ? ", sequence parallel" : "");
+        nw_print(stream, "%s; the rest data parallel\n",
+                 model->parallel.sequence_parallel ? nw_tr(", sequence parallel") : "");
 }
 
 static void print_framework(FILE *stream, const struct nw_model *model)
 {
     if (model->profile != NULL) {
-        fprintf(stream, "framework: %s (%s)\n", model->profile->name, model->profile->title);
+        nw_print(stream, "framework: %s (%s)\n", model->profile->name, model->profile->title);
         return;
     }
-    fprintf(stream, "framework:");
+    nw_print(stream, "framework:");
     for (size_t i = 0; model->strategies[i] != NULL; i++) {
         const struct nw_layout layout =
             nw_model_layout(model, model->node_counts[0], model->strategies[i]);
 
-        fprintf(stream, "%s %s of %s", i > 0 ? "," : "", model->strategies[i]->name,
-                layout.profile->name);
+        nw_print(stream, "%s %s of %s", i > 0 ? "," : "", model->strategies[i]->name,
+                 layout.profile->name);
     }
     fputc('\n', stream);
 }
@@ -318,19 +323,19 @@ nw_rc nw_report_job(FILE *stream, const struct nw_model *model)
     nw_report_training(stream, &job);
     print_framework(stream, model);
     print_spread(stream, model);
-    fprintf(stream, "%d GPU%s per node%s%s", fabric->gpus_per_node,
-            fabric->gpus_per_node == 1 ? "" : "s", platform->gpu != NULL ? ", " : "",
-            platform->gpu != NULL ? platform->gpu->name : "");
+    nw_print(stream, "%d GPU%s per node%s%s", fabric->gpus_per_node,
+             fabric->gpus_per_node == 1 ? "" : "s", platform->gpu != NULL ? ", " : "",
+             platform->gpu != NULL ? platform->gpu->name : "");
     if (platform->memory_bytes > 0)
-        fprintf(stream, ", %s each", nw_format_bytes(text, platform->memory_bytes));
+        nw_print(stream, ", %s each", nw_format_bytes(text, platform->memory_bytes));
     fputc('\n', stream);
     print_rate(stream, platform);
     print_measured(stream, platform);
     print_topology(stream, platform);
     if (has_several_lanes(&model->curves))
-        fprintf(stream, "communication as measured over lane %s\n",
-                fabric->lane != NULL ? fabric->lane : nw_curves_lane(&model->curves));
+        nw_print(stream, "communication as measured over lane %s\n",
+                 fabric->lane != NULL ? fabric->lane : nw_curves_lane(&model->curves));
     if (model->curves.count == 0)
-        fprintf(stream, "no measured communication was given (--results FILE)\n");
+        nw_print(stream, "no measured communication was given (--results FILE)\n");
     return NW_OK;
 }

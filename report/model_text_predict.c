@@ -3,6 +3,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "report/model_text_parts.h"
 
 /* What each framework was taken to keep, once. */
@@ -18,7 +19,7 @@ static void print_policies(FILE *stream, const struct nw_steps *steps)
             said = steps->items[before].memory.policy == step->memory.policy;
         if (said)
             continue;
-        snprintf(text, sizeof text, "%s: %s", profile->name, step->memory.policy);
+        nw_print_to(text, sizeof text, "%s: %s", profile->name, step->memory.policy);
         nw_print_wrapped(stream, "", "    ", text);
     }
 }
@@ -53,7 +54,7 @@ static nw_rc print_memory(FILE *stream, const struct nw_model *model, const stru
                          nw_cell_gib(&c[7], memory->total_bytes), nw_cell_room(&c[8], model, step),
                          peaks[memory->peak]});
     }
-    fprintf(stream, "\nMemory per GPU, GiB\n");
+    nw_print(stream, "\nMemory per GPU, GiB\n");
     NW_TRY(nw_table_print(table, stream));
     print_policies(stream, steps);
     return NW_OK;
@@ -80,9 +81,9 @@ static nw_rc print_times(FILE *stream, const struct nw_steps *steps)
                                 nw_cell_bounds(&c[6], step),
                                 nw_cell_count(&c[5], step->tokens_per_s), nw_cell_come_by(step)});
     }
-    fprintf(stream,
-            "\nTime of one step: communication exposed, and hidden behind computation; with no "
-            "and full overlap\n");
+    nw_print(stream,
+             "\nTime of one step: communication exposed, and hidden behind computation; with no "
+             "and full overlap\n");
     return nw_table_print(table, stream);
 }
 
@@ -112,12 +113,12 @@ static nw_rc print_details(FILE *stream, const struct nw_model *model, const str
         if (best == NULL)
             continue;
         if (!any)
-            fprintf(stream, "\nWhat a step is made of (the fastest strategy that fits)\n");
+            nw_print(stream, "\nWhat a step is made of (the fastest strategy that fits)\n");
         any = true;
         NW_TRY(nw_report_breakdown(stream, best));
     }
     if (any)
-        fprintf(stream, "\nWhat would make it faster, each change alone\n");
+        nw_print(stream, "\nWhat would make it faster, each change alone\n");
     for (size_t n = 0; n < model->node_count_count; n++) {
         const struct nw_step *best = best_of(steps, model->node_counts[n]);
 
@@ -155,7 +156,7 @@ static nw_rc print_fit(FILE *stream, const struct nw_model *model, const struct 
         if (step == NULL)
             continue;
         if (!any)
-            fprintf(stream, "\nWhat would make it fit, the cheapest first\n");
+            nw_print(stream, "\nWhat would make it fit, the cheapest first\n");
         any = true;
         NW_TRY(nw_report_fit(stream, model, step));
     }
@@ -183,28 +184,30 @@ static void print_strategies_left_out(FILE *stream, const struct nw_model *model
         for (size_t s = 0; model->strategies[s] != NULL && is_known(steps, nodes, NULL); s++) {
             if (is_known(steps, nodes, model->strategies[s]))
                 continue;
-            fprintf(stream, "%s%s", any ? ", " : "\nLeft out: ", model->strategies[s]->name);
+            nw_print(stream, "%s%s", any ? ", " : nw_tr("\nLeft out: "),
+                     model->strategies[s]->name);
             any = true;
         }
         if (any)
-            fprintf(stream, " on %d node%s (alone, with --strategy and --nodes %d, it says why).\n",
-                    nodes, nodes == 1 ? "" : "s", nodes);
+            nw_print(stream,
+                     " on %d node%s (alone, with --strategy and --nodes %d, it says why).\n", nodes,
+                     nodes == 1 ? "" : "s", nodes);
     }
 }
 
 static void print_left_out(FILE *stream, const struct nw_model *model, const struct nw_steps *steps)
 {
     if (steps->unpredicted > 0 && model->node_counts[0] == 1 && !is_known(steps, 1, NULL))
-        fprintf(stream, "\nOne node: what passes between its GPUs was not measured; give --gpu, "
-                        "--intra-node GB/s\nor results of one node.\n");
+        nw_print(stream, "\nOne node: what passes between its GPUs was not measured; give --gpu, "
+                         "--intra-node GB/s\nor results of one node.\n");
     else if (steps->unpredicted > 0)
-        fprintf(stream, "\nMore nodes: nothing between nodes was measured; give --nic-gbps, "
-                        "--inter-node GB/s\nor results of two nodes.\n");
+        nw_print(stream, "\nMore nodes: nothing between nodes was measured; give --nic-gbps, "
+                         "--inter-node GB/s\nor results of two nodes.\n");
     if (steps->undealt > 0)
-        fprintf(stream,
-                "\n%zu node count%s left out: the batch or the model cannot be dealt "
-                "evenly to so many GPUs.\n",
-                steps->undealt, steps->undealt == 1 ? " is" : "s are");
+        nw_print(stream,
+                 "\n%zu node count%s left out: the batch or the model cannot be dealt "
+                 "evenly to so many GPUs.\n",
+                 steps->undealt, steps->undealt == 1 ? " is" : nw_tr("s are"));
 }
 
 /* "seq 4096 (…), framework pytorch (documented defaults)". */
@@ -215,8 +218,9 @@ static void print_defaults(FILE *stream, const struct nw_defaults *defaults)
 
     for (size_t i = 0; i < defaults->count; i++) {
         const struct nw_default *item = &defaults->items[i];
-        const int added = snprintf(text + length, sizeof text - length, "%s%s %s (%s)",
-                                   length > 0 ? ", " : "", item->option, item->value, item->text);
+        const int added =
+            snprintf(text + length, sizeof text - length, "%s%s %s (%s)", length > 0 ? ", " : "",
+                     item->option, item->value, nw_spoken(item->text));
 
         if (added < 0 || (size_t)added >= sizeof text - length)
             break;
@@ -247,12 +251,12 @@ nw_rc nw_report_predict(FILE *stream, const struct nw_model *model, const struct
     print_left_out(stream, model, steps);
     print_strategies_left_out(stream, model, steps);
     if (!optimizer_known)
-        fprintf(stream, "\nThe optimizer's own time is left out: %s.\n",
-                model->job.offload.optimizer == NW_OFFLOAD_NVME
-                    ? "the rate of the NVMe disks is unknown (--nvme-gbps)"
-                : model->job.offload.optimizer == NW_OFFLOAD_CPU
-                    ? "the rate between GPU and host is unknown (--host-gbps or --gpu)"
-                    : "memory bandwidth unknown (--hbm or --gpu)");
+        nw_print(stream, "\nThe optimizer's own time is left out: %s.\n",
+                 model->job.offload.optimizer == NW_OFFLOAD_NVME
+                     ? nw_tr("the rate of the NVMe disks is unknown (--nvme-gbps)")
+                 : model->job.offload.optimizer == NW_OFFLOAD_CPU
+                     ? nw_tr("the rate between GPU and host is unknown (--host-gbps or --gpu)")
+                     : nw_tr("memory bandwidth unknown (--hbm or --gpu)"));
     print_defaults(stream, &model->defaults);
     return nw_report_notes(stream, how, assumed, &model->platform.assumptions);
 }

@@ -5,6 +5,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "model/breakdown.h"
 #include "model/fit.h"
 #include "model/levers.h"
@@ -47,15 +48,15 @@ nw_rc nw_report_breakdown(FILE *stream, const struct nw_step *step)
     size_t length = 0;
 
     nw_breakdown_of(step, &breakdown);
-    fprintf(stream, "%3d node%s %-9s ", step->node_count, step->node_count == 1 ? " " : "s",
-            step->strategy->name);
+    nw_print(stream, "%3d node%s %-9s ", step->node_count, step->node_count == 1 ? " " : "s",
+             step->strategy->name);
     print_bar(stream, &breakdown, step->step_ns);
     fputc('\n', stream);
     for (size_t i = 0; i < breakdown.count; i++) {
         const struct nw_part *part = &breakdown.items[i];
-        const int added =
-            snprintf(list + length, sizeof list - length, "%s%s %s %s", length > 0 ? ", " : "",
-                     fills[i % FILL_COUNT], part->title, share(percent, part->ns / step->step_ns));
+        const int added = nw_print_to(list + length, sizeof list - length, "%s%s %s %s",
+                                      length > 0 ? ", " : "", fills[i % FILL_COUNT], part->title,
+                                      share(percent, part->ns / step->step_ns));
 
         if (part->ns < NAMED_SHARE * step->step_ns || added < 0 ||
             (size_t)added >= sizeof list - length)
@@ -76,18 +77,18 @@ nw_rc nw_report_levers(FILE *stream, const struct nw_model *model, const struct 
     struct nw_levers levers;
 
     nw_levers_of(&job, &platform, &step->layout, &model->scenario, step, &levers);
-    fprintf(stream, "%3d node%s %s", step->node_count, step->node_count == 1 ? "," : "s,",
-            step->strategy->name);
+    nw_print(stream, "%3d node%s %s", step->node_count, step->node_count == 1 ? "," : "s,",
+             step->strategy->name);
     if (levers.count == 0)
-        fprintf(stream, ": none of half a percent or more");
+        nw_print(stream, ": none of half a percent or more");
     fputc('\n', stream);
     for (size_t i = 0; i < levers.count && i < LEVERS_SHOWN; i++) {
         const struct nw_lever *lever = &levers.items[i];
         char text[256];
 
-        snprintf(text, sizeof text, "%s%s%s%s%s", lever->what, lever->how != NULL ? " (" : "",
-                 lever->how != NULL ? lever->how : "", lever->how != NULL ? ")" : "",
-                 lever->changes_rounding ? "; changes the training's rounding" : "");
+        nw_print_to(text, sizeof text, "%s%s%s%s%s", lever->what, lever->how != NULL ? " (" : "",
+                    lever->how != NULL ? lever->how : "", lever->how != NULL ? ")" : "",
+                    lever->changes_rounding ? nw_tr("; changes the training's rounding") : "");
         char first[32];
 
         snprintf(first, sizeof first, "    %4.0f %%  ", 100 * lever->change);
@@ -106,11 +107,12 @@ static void print_change(FILE *stream, const struct nw_fit_item *item, const cha
 
     if (isfinite(item->time_ratio))
         snprintf(ratio, sizeof ratio,
-                 item->change->more_gpus ? ", %.2f× the GPU time" : ", %.2f× the time",
+                 item->change->more_gpus ? nw_tr(", %.2f× the GPU time")
+                                         : nw_tr(", %.2f× the time"),
                  item->time_ratio);
-    snprintf(text, sizeof text, "%s: %s GiB%s%s", item->text,
-             nw_format_sig(gib, item->memory_bytes / GIB, 3), ratio,
-             item->change->other_numerics ? "; other rounding" : "");
+    nw_print_to(text, sizeof text, "%s: %s GiB%s%s", item->text,
+                nw_format_sig(gib, item->memory_bytes / GIB, 3), ratio,
+                item->change->other_numerics ? nw_tr("; other rounding") : "");
     nw_print_wrapped(stream, lead, "        ", text);
 }
 
@@ -123,10 +125,10 @@ nw_rc nw_report_fit(FILE *stream, const struct nw_model *model, const struct nw_
         nw_clear_error(); /* there is nothing to say then */
         return NW_OK;
     }
-    fprintf(stream, "%3d node%s %s", step->node_count, step->node_count == 1 ? "," : "s,",
-            step->strategy->name);
+    nw_print(stream, "%3d node%s %s", step->node_count, step->node_count == 1 ? "," : "s,",
+             step->strategy->name);
     if (advice.count == 0 || (!advice.items[0].fits && !advice.combination_fits)) {
-        fprintf(stream, ": nothing known here\n");
+        nw_print(stream, ": nothing known here\n");
         return NW_OK;
     }
     fputc('\n', stream);
@@ -146,22 +148,22 @@ static void print_measured(FILE *stream, const struct nw_anchor *anchor)
     char text[512], step[32], before[32], low[32], high[32], range[96] = "";
 
     if (isfinite(anchor->low_ns) && anchor->high_ns > anchor->low_ns)
-        snprintf(range, sizeof range, " [%s, %s]", nw_format_ns(low, anchor->low_ns),
-                 nw_format_ns(high, anchor->high_ns));
-    snprintf(text, sizeof text,
-             "Measured: %s%s a step on %d GPU%s, %d node%s (%s). By itself the model says %s: "
-             "from here on computation takes %.3g times what it says.",
-             nw_format_ns(step, anchor->step_ns), range, anchor->rank_count,
-             anchor->rank_count == 1 ? "" : "s", anchor->node_count,
-             anchor->node_count == 1 ? "" : "s", anchor->source,
-             nw_format_ns(before, anchor->predicted_ns), anchor->factor);
+        nw_print_to(range, sizeof range, " [%s, %s]", nw_format_ns(low, anchor->low_ns),
+                    nw_format_ns(high, anchor->high_ns));
+    nw_print_to(text, sizeof text,
+                "Measured: %s%s a step on %d GPU%s, %d node%s (%s). By itself the model says %s: "
+                "from here on computation takes %.3g times what it says.",
+                nw_format_ns(step, anchor->step_ns), range, anchor->rank_count,
+                anchor->rank_count == 1 ? "" : "s", anchor->node_count,
+                anchor->node_count == 1 ? "" : "s", anchor->source,
+                nw_format_ns(before, anchor->predicted_ns), anchor->factor);
     fputc('\n', stream);
     nw_print_wrapped(stream, "", "", text);
     if (fabs(anchor->rest - 1) > 0.01) {
-        snprintf(text, sizeof text,
-                 "The communication as known here explains more than that: the model stays at "
-                 "%.2f times the measured step, and the ranges below are wider for it.",
-                 1 / anchor->rest);
+        nw_print_to(text, sizeof text,
+                    "The communication as known here explains more than that: the model stays at "
+                    "%.2f times the measured step, and the ranges below are wider for it.",
+                    1 / anchor->rest);
         nw_print_wrapped(stream, "", "", text);
     }
 }

@@ -6,6 +6,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "report/audit_text.h"
 #include "report/lanes_text.h"
 #include "report/measured_text.h"
@@ -24,16 +25,18 @@ static void print_machine(FILE *stream, const struct nw_context *context)
     while (library_length > 0 && context->library[library_length - 1] == ' ')
         library_length--;
     if (strcmp(context->backend, "nccl") == 0)
-        fprintf(stream, " · %s · %.*s", context->gpu_model[0] != '\0' ? context->gpu_model : "GPUs",
-                library_length, context->library);
+        nw_print(stream, " · %s · %.*s",
+                 context->gpu_model[0] != '\0' ? context->gpu_model : "GPUs", library_length,
+                 context->library);
     else if (gpus)
-        fprintf(stream, " · %d × %s found, not measured: %.*s on host memory", host->gpu_count,
-                host->gpu_model[0] != '\0' ? host->gpu_model : "GPU", library_length,
-                context->library);
+        nw_print(stream, " · %d × %s found, not measured: %.*s on host memory", host->gpu_count,
+                 host->gpu_model[0] != '\0' ? host->gpu_model : "GPU", library_length,
+                 context->library);
     else
-        fprintf(stream, " · %s: host memory over %.*s",
-                host != NULL && host->gpu_count == 0 ? "no GPU found" : "GPUs unknown",
-                library_length, context->library);
+        nw_print(stream, " · %s: host memory over %.*s",
+                 host != NULL && host->gpu_count == 0 ? nw_tr("no GPU found")
+                                                      : nw_tr("GPUs unknown"),
+                 library_length, context->library);
 }
 
 /* "nodeworth 0.1.0 · 2 nodes × 8 ranks · no GPU found: Open MPI v4.1.4 on host memory · 12 s · 240
@@ -43,14 +46,15 @@ static void print_title(FILE *stream, const struct nw_screen *screen)
     const struct nw_context *context = &screen->run->context;
     char elapsed[32];
 
-    fprintf(stream, "nodeworth %s · %d node%s × %d rank%s", screen->version, context->host_count,
-            context->host_count == 1 ? "" : "s",
-            context->host_count > 0 ? context->rank_count / context->host_count
-                                    : context->rank_count,
-            context->rank_count == context->host_count ? "" : "s");
+    nw_print(stream, "nodeworth %s · %d node%s × %d rank%s", screen->version, context->host_count,
+             context->host_count == 1 ? "" : "s",
+             context->host_count > 0 ? context->rank_count / context->host_count
+                                     : context->rank_count,
+             context->rank_count == context->host_count ? "" : "s");
     print_machine(stream, context);
-    fprintf(stream, " · %s · %zu records%s\n", nw_format_ns(elapsed, screen->elapsed_ns),
-            screen->run->record_count, context->simulated ? " · SIMULATED, no measurement" : "");
+    nw_print(stream, " · %s · %zu records%s\n", nw_format_ns(elapsed, screen->elapsed_ns),
+             screen->run->record_count,
+             context->simulated ? nw_tr(" · SIMULATED, no measurement") : "");
 }
 
 /* What hurts every number stands first: a fault of a machine, then the measurements' own. */
@@ -68,7 +72,7 @@ static nw_rc print_findings(FILE *stream, const struct nw_screen *screen, const 
         if (run->records[i].rc != NW_OK)
             rc = nw_findings_copy(&all, &run->records[i].warnings);
     if (rc == NW_OK && all.count > 0) {
-        fprintf(stream, "\n%s\n", title);
+        nw_print(stream, "\n%s\n", title);
         rc = nw_report_findings(stream, &all, most);
     }
     nw_findings_free(&all);
@@ -82,10 +86,10 @@ static void format_memory(char *text, size_t size, const struct nw_step *step, u
 
     nw_format_sig(used, step->memory.total_bytes / gib, 3);
     if (card_bytes > 0)
-        snprintf(text, size, "%s of %s GiB", used,
-                 nw_format_sig(card, (double)card_bytes / gib, 3));
+        nw_print_to(text, size, "%s of %s GiB", used,
+                    nw_format_sig(card, (double)card_bytes / gib, 3));
     else
-        snprintf(text, size, "%s GiB", used);
+        nw_print_to(text, size, "%s GiB", used);
 }
 
 static void add_choice(struct nw_table *table, const struct nw_model *model,
@@ -95,11 +99,12 @@ static void add_choice(struct nw_table *table, const struct nw_model *model,
 
     snprintf(nodes, sizeof nodes, "%d", choice->node_count);
     if (!choice->predicted) {
-        nw_table_row(table, (const char *[]){nodes, "–", "–",
-                                             choice->pays == NW_PAYS_UNFIT     ? "does not fit"
-                                             : choice->pays == NW_PAYS_UNKNOWN ? "not measured"
-                                                                               : "not predicted",
-                                             "–", "–", "–"});
+        nw_table_row(table,
+                     (const char *[]){nodes, "–", "–",
+                                      choice->pays == NW_PAYS_UNFIT     ? nw_tr("does not fit")
+                                      : choice->pays == NW_PAYS_UNKNOWN ? nw_tr("not measured")
+                                                                        : nw_tr("not predicted"),
+                                      "–", "–", "–"});
         return;
     }
     format_memory(memory, sizeof memory, &choice->strong, model->platform.memory_bytes);
@@ -123,10 +128,10 @@ static nw_rc print_choices(FILE *stream, const struct nw_screen *screen)
     struct nw_table *table;
 
     if (isfinite(terms->price_per_node_hour))
-        snprintf(cost_title, sizeof cost_title, "%.20s / 10^9 tokens",
-                 terms->currency[0] != '\0' ? terms->currency : "cost");
+        nw_print_to(cost_title, sizeof cost_title, "%.20s / 10^9 tokens",
+                    terms->currency[0] != '\0' ? terms->currency : nw_tr("cost"));
     else
-        snprintf(cost_title, sizeof cost_title, "node-h / 10^9 tokens");
+        nw_print_to(cost_title, sizeof cost_title, "node-h / 10^9 tokens");
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof *columns, &table));
     for (size_t i = 0; i < screen->decision->count; i++)
         add_choice(table, screen->model, &screen->decision->choices[i]);
@@ -144,17 +149,19 @@ static void print_lane_effects(FILE *stream, const struct nw_lane_effects *effec
         const struct nw_step *step = &effect->over_fast;
 
         if (effect->saved_low <= 0 && effect->saved_high >= 0)
-            snprintf(saved, sizeof saved, "no difference that the intervals allow to tell");
+            nw_print_to(saved, sizeof saved, "no difference that the intervals allow to tell");
         else
-            snprintf(saved, sizeof saved, "%s %s %.0f %% [%.0f, %.0f] of the step", effect->title,
-                     effect->saved > 0 ? "saves" : "costs", 100 * fabs(effect->saved),
-                     100 * fmin(fabs(effect->saved_low), fabs(effect->saved_high)),
-                     100 * fmax(fabs(effect->saved_low), fabs(effect->saved_high)));
-        snprintf(text, sizeof text, "%s on %d node%s: step %s over %s, %s over %s: %s%s",
-                 step->strategy->name, step->node_count, step->node_count == 1 ? "" : "s",
-                 nw_report_step_time(fast, sizeof fast, step), effect->fast,
-                 nw_report_step_time(slow, sizeof slow, &effect->over_slow), effect->slow, saved,
-                 (step->how & NW_COST_SIMULATED) != 0 ? " (SIMULATED, no measurement)" : "");
+            nw_print_to(saved, sizeof saved, "%s %s %.0f %% [%.0f, %.0f] of the step",
+                        effect->title, effect->saved > 0 ? nw_tr("saves") : nw_tr("costs"),
+                        100 * fabs(effect->saved),
+                        100 * fmin(fabs(effect->saved_low), fabs(effect->saved_high)),
+                        100 * fmax(fabs(effect->saved_low), fabs(effect->saved_high)));
+        nw_print_to(text, sizeof text, "%s on %d node%s: step %s over %s, %s over %s: %s%s",
+                    step->strategy->name, step->node_count, step->node_count == 1 ? "" : "s",
+                    nw_report_step_time(fast, sizeof fast, step), effect->fast,
+                    nw_report_step_time(slow, sizeof slow, &effect->over_slow), effect->slow, saved,
+                    (step->how & NW_COST_SIMULATED) != 0 ? nw_tr(" (SIMULATED, no measurement)")
+                                                         : "");
         nw_print_wrapped(stream, "", "", text);
     }
 }
@@ -167,19 +174,20 @@ static void print_scaling_cost(FILE *stream, const struct nw_scaling_cost *cost)
 
     if (!cost->known || !(cost->full_step_ns < cost->step.step_ns))
         return;
-    snprintf(text, sizeof text,
-             "%s on %d nodes: %s of %s over %d nodes has %.0f %% of the bus bandwidth over one, "
-             "which costs %s of each step of %s%s.%s",
-             cost->step.strategy->name, cost->step.node_count, cost->collective,
-             nw_format_bytes(size, cost->bytes), cost->node_count, 100 * cost->efficiency,
-             nw_format_ns(lost, cost->step.step_ns - cost->full_step_ns),
-             nw_format_ns(step, cost->step.step_ns),
-             (cost->step.how & NW_COST_SIMULATED) != 0 ? " (SIMULATED, no measurement)" : "",
-             cost->lever_count > 0 ? " Between nodes these would win most, each alone:" : "");
+    nw_print_to(
+        text, sizeof text,
+        "%s on %d nodes: %s of %s over %d nodes has %.0f %% of the bus bandwidth over one, "
+        "which costs %s of each step of %s%s.%s",
+        cost->step.strategy->name, cost->step.node_count, cost->collective,
+        nw_format_bytes(size, cost->bytes), cost->node_count, 100 * cost->efficiency,
+        nw_format_ns(lost, cost->step.step_ns - cost->full_step_ns),
+        nw_format_ns(step, cost->step.step_ns),
+        (cost->step.how & NW_COST_SIMULATED) != 0 ? nw_tr(" (SIMULATED, no measurement)") : "",
+        cost->lever_count > 0 ? nw_tr(" Between nodes these would win most, each alone:") : "");
     nw_print_wrapped(stream, "", "", text);
     for (size_t i = 0; i < cost->lever_count; i++) {
-        snprintf(text, sizeof text, "%s: step %s (%.1f %%)", cost->levers[i].what,
-                 nw_format_ns(step, cost->levers[i].step_ns), 100 * cost->levers[i].change);
+        nw_print_to(text, sizeof text, "%s: step %s (%.1f %%)", cost->levers[i].what,
+                    nw_format_ns(step, cost->levers[i].step_ns), 100 * cost->levers[i].change);
         nw_print_wrapped(stream, "  - ", "    ", text);
     }
 }
@@ -194,8 +202,8 @@ static nw_rc print_job(FILE *stream, const struct nw_screen *screen)
         return NW_OK;
     }
     if (screen->model == NULL) {
-        fprintf(stream,
-                "Step of a job, second node: not asked (--model NAME; nodeworth list models)\n");
+        nw_print(stream,
+                 "Step of a job, second node: not asked (--model NAME; nodeworth list models)\n");
         return NW_OK;
     }
     if (screen->host_compute)
@@ -211,7 +219,7 @@ static nw_rc print_job(FILE *stream, const struct nw_screen *screen)
     nw_print_wrapped(
         stream, "", "",
         nw_report_sentence(sentence, sizeof sentence, screen->model, screen->decision));
-    fprintf(stream, "%s\n", nw_report_pays_rule(sentence, sizeof sentence, screen->model));
+    nw_print(stream, "%s\n", nw_report_pays_rule(sentence, sizeof sentence, screen->model));
     return NW_OK;
 }
 
@@ -226,7 +234,7 @@ static nw_rc print_lanes(FILE *stream, const struct nw_lanes *lanes)
 nw_rc nw_report_screen(FILE *stream, const struct nw_screen *screen)
 {
     print_title(stream, screen);
-    fprintf(stream, "\nMeasured (time of the slowest rank)\n");
+    nw_print(stream, "\nMeasured (time of the slowest rank)\n");
     NW_TRY(nw_report_measured(stream, screen->run));
     NW_TRY(nw_report_pairs(stream, screen->run));
     NW_TRY(print_lanes(stream, screen->lanes));
@@ -237,9 +245,9 @@ nw_rc nw_report_screen(FILE *stream, const struct nw_screen *screen)
     NW_TRY(print_findings(stream, screen, "Findings", FINDINGS_SHOWN));
     NW_TRY(print_job(stream, screen));
     if (screen->report_path != NULL)
-        fprintf(stream, "\n%s   %s\n", screen->report_path, screen->results_path);
+        nw_print(stream, "\n%s   %s\n", screen->report_path, screen->results_path);
     if (screen->letter_paths != NULL)
-        fprintf(stream, "%s\n", screen->letter_paths);
+        nw_print(stream, "%s\n", screen->letter_paths);
     return NW_OK;
 }
 
@@ -248,13 +256,13 @@ nw_rc nw_report_whole(FILE *stream, const struct nw_screen *screen)
     NW_TRY(nw_report_screen(stream, screen));
     NW_TRY(print_findings(stream, screen, "---- All findings\n", SIZE_MAX));
     if (screen->audit != NULL) {
-        fprintf(stream, "\n---- The quote, claim by claim\n\n");
+        nw_print(stream, "\n---- The quote, claim by claim\n\n");
         NW_TRY(nw_report_audit(stream, screen->audit));
     }
     if (screen->model == NULL || screen->job_problem != NULL)
         return NW_OK;
-    fprintf(stream, "\n---- The step, strategy by strategy\n\n");
+    nw_print(stream, "\n---- The step, strategy by strategy\n\n");
     NW_TRY(nw_report_predict(stream, screen->model, screen->steps));
-    fprintf(stream, "\n---- The decision\n\n");
+    nw_print(stream, "\n---- The decision\n\n");
     return nw_report_decide(stream, screen->model, screen->decision);
 }

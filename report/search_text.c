@@ -5,6 +5,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "report/model_text_parts.h"
 
 #define COLUMN_COUNT 11
@@ -17,8 +18,8 @@ static const char *degrees(struct nw_cell *cell, const struct nw_layout *layout)
 
     cell->text[0] = '\0';
     if (parallel->tp > 1)
-        at += (size_t)snprintf(cell->text, sizeof cell->text, "tp%d%s ", parallel->tp,
-                               parallel->sequence_parallel ? " sp" : "");
+        at += (size_t)nw_print_to(cell->text, sizeof cell->text, "tp%d%s ", parallel->tp,
+                                  parallel->sequence_parallel ? " sp" : "");
     if (parallel->pp > 1)
         at += (size_t)snprintf(cell->text + at, sizeof cell->text - at, "pp%d", parallel->pp);
     if (parallel->pp > 1)
@@ -39,10 +40,10 @@ static const char *memory_saving(struct nw_cell *cell, const struct nw_job *job)
     const bool both =
         job->recompute != NW_RECOMPUTE_NONE && job->offload.optimizer != NW_OFFLOAD_NONE;
 
-    snprintf(cell->text, sizeof cell->text, "%s%s%s", again[job->recompute], both ? ", " : "",
-             job->offload.parameters != NW_OFFLOAD_NONE  ? "offload all"
-             : job->offload.optimizer != NW_OFFLOAD_NONE ? "offload"
-                                                         : "");
+    nw_print_to(cell->text, sizeof cell->text, "%s%s%s", again[job->recompute], both ? ", " : "",
+                job->offload.parameters != NW_OFFLOAD_NONE  ? nw_tr("offload all")
+                : job->offload.optimizer != NW_OFFLOAD_NONE ? nw_tr("offload")
+                                                            : "");
     return cell->text;
 }
 
@@ -75,11 +76,11 @@ static void add_row(struct nw_table *table, const struct page *page, size_t rank
 
     snprintf(number, sizeof number, "%zu", rank);
     snprintf(nodes, sizeof nodes, "%d", step->node_count);
-    snprintf(way.text, sizeof way.text, "%s%s%s", step->strategy->name, named ? " " : "",
-             named ? step->layout.profile->name : "");
+    nw_print_to(way.text, sizeof way.text, "%s%s%s", step->strategy->name, named ? " " : "",
+                named ? step->layout.profile->name : "");
     snprintf(batch, sizeof batch, "%llu x %llu", (unsigned long long)step->micro_batch,
              (unsigned long long)step->micro_batch_count);
-    snprintf(time, sizeof time, "%s s", nw_format_sig(text, step->step_ns / 1e9, 3));
+    nw_print_to(time, sizeof time, "%s s", nw_format_sig(text, step->step_ns / 1e9, 3));
     snprintf(mfu, sizeof mfu, isfinite(step->mfu) ? "%.0f %%" : "–", 100 * step->mfu);
     const char *const cells[] = {number,
                                  nodes,
@@ -124,8 +125,8 @@ static void print_frameworks(FILE *stream, const struct page *page)
         if (!page->result->items[i].leads_strategy || of_several(page, step) ||
             at >= sizeof text - 64)
             continue;
-        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s of %s", at > 0 ? ", " : "",
-                               step->strategy->name, step->layout.profile->name);
+        at += (size_t)nw_print_to(text + at, sizeof text - at, "%s%s of %s", at > 0 ? ", " : "",
+                                  step->strategy->name, step->layout.profile->name);
     }
     if (at > 0) {
         fputc('\n', stream);
@@ -140,24 +141,25 @@ static void print_head(FILE *stream, const struct nw_model *model,
     const struct nw_step *first = result->count > 0 ? &result->items[0].step : NULL;
 
     if (model->job.net.stated_parameters > 0 && model->job.sequence == 1)
-        snprintf(batch, sizeof batch, "%llu samples, each counted as a token,",
-                 (unsigned long long)model->job.global_batch);
+        nw_print_to(batch, sizeof batch, "%llu samples, each counted as a token,",
+                    (unsigned long long)model->job.global_batch);
     else
-        snprintf(batch, sizeof batch, "%llu sequences of %llu tokens",
-                 (unsigned long long)model->job.global_batch,
-                 (unsigned long long)model->job.sequence);
+        nw_print_to(batch, sizeof batch, "%llu sequences of %llu tokens",
+                    (unsigned long long)model->job.global_batch,
+                    (unsigned long long)model->job.sequence);
     if (first != NULL && page->one_node_count)
-        snprintf(on, sizeof on, " on %d GPUs, %d node%s", first->rank_count, first->node_count,
-                 first->node_count == 1 ? "" : "s");
+        nw_print_to(on, sizeof on, " on %d GPUs, %d node%s", first->rank_count, first->node_count,
+                    first->node_count == 1 ? "" : "s");
 
-    snprintf(text, sizeof text,
-             "%s, %s parameters, %s a step%s. %s plans put through the "
-             "closed form in %.2f s, the best %zu that fit predicted by the event simulation in "
-             "%.2f s.",
-             model->job.net.name,
-             nw_format_count(parameters, (double)nw_transformer_parameter_count(&model->job.net)),
-             batch, on, nw_format_count(seen, (double)result->seen), result->quick_s, result->count,
-             result->exact_s);
+    nw_print_to(
+        text, sizeof text,
+        "%s, %s parameters, %s a step%s. %s plans put through the "
+        "closed form in %.2f s, the best %zu that fit predicted by the event simulation in "
+        "%.2f s.",
+        model->job.net.name,
+        nw_format_count(parameters, (double)nw_transformer_parameter_count(&model->job.net)), batch,
+        on, nw_format_count(seen, (double)result->seen), result->quick_s, result->count,
+        result->exact_s);
     nw_print_wrapped(stream, "", "", text);
 }
 
@@ -175,7 +177,7 @@ nw_rc nw_report_search(FILE *stream, const struct nw_model *model,
         if (result->items[i].step.node_count != result->items[0].step.node_count)
             page.one_node_count = false;
     print_head(stream, model, result, &page);
-    fprintf(stream, "\nFastest, the first of each kind\n");
+    nw_print(stream, "\nFastest, the first of each kind\n");
     NW_TRY(open_table(&page, &table));
     for (size_t i = 0, shown = 0; i < result->count && shown < most; i++) {
         if (!result->items[i].is_first)
@@ -184,13 +186,13 @@ nw_rc nw_report_search(FILE *stream, const struct nw_model *model,
         shown++;
     }
     NW_TRY(nw_table_print(table, stream));
-    fprintf(stream, "\nFastest of each strategy\n");
+    nw_print(stream, "\nFastest of each strategy\n");
     NW_TRY(open_table(&page, &table));
     for (size_t i = 0; i < result->count; i++)
         if (result->items[i].leads_strategy)
             add_row(table, &page, i + 1);
     NW_TRY(nw_table_print(table, stream));
-    fprintf(stream, "\nCheapest\n");
+    nw_print(stream, "\nCheapest\n");
     NW_TRY(open_table(&page, &table));
     add_row(table, &page, result->cheapest + 1);
     NW_TRY(nw_table_print(table, stream));
@@ -198,12 +200,13 @@ nw_rc nw_report_search(FILE *stream, const struct nw_model *model,
     nw_print_wrapped(stream, "", "",
                      "Batch: micro-batch x micro-batches of a step. Offload: of the optimizer's "
                      "states to the CPU; all: of the weights too.");
-    nw_print_wrapped(stream, "", "",
-                     priced ? "Cost: per 10^9 tokens, in the currency of the price. Further plans "
-                              "of the same strategy and degrees are left out (--json)."
-                            : "Cost: node hours per 10^9 tokens; give --price-per-node-hour for "
-                              "money. Further plans of the same strategy and degrees are left out "
-                              "(--json).");
+    nw_print_wrapped(
+        stream, "", "",
+        priced ? nw_tr("Cost: per 10^9 tokens, in the currency of the price. Further plans "
+                       "of the same strategy and degrees are left out (--json).")
+               : nw_tr("Cost: node hours per 10^9 tokens; give --price-per-node-hour for "
+                       "money. Further plans of the same strategy and degrees are left out "
+                       "(--json)."));
     if ((how & NW_COST_SIMULATED) != 0)
         nw_print_wrapped(stream, "", "",
                          "Made from SIMULATED results: no statement about a machine.");

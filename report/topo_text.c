@@ -5,6 +5,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "report/topo_text_parts.h"
 
 enum {
@@ -87,25 +88,25 @@ static void write_detail(const struct nw_topo *topo, const struct nw_topo_node *
     switch (node->kind) {
     case NW_NODE_PACKAGE:
         if (node->pu_count > 0 || topo->pu_count > 0)
-            snprintf(text, size, "%d cores, %d threads", node->core_count, node->pu_count);
+            nw_print_to(text, size, "%d cores, %d threads", node->core_count, node->pu_count);
         break;
     case NW_NODE_NIC:
-        snprintf(text, size, "%s%s", node->fabric,
-                 node->port_up != 0        ? ""
-                 : node->fabric[0] != '\0' ? ", port down"
-                                           : "port down");
+        nw_print_to(text, size, "%s%s", node->fabric,
+                    node->port_up != 0        ? ""
+                    : node->fabric[0] != '\0' ? nw_tr(", port down")
+                                              : nw_tr("port down"));
         if (node->rate_bits_per_s > 0)
-            snprintf(text, size, "%s%s%.4g Gb/s", node->fabric, node->fabric[0] != '\0' ? ", " : "",
-                     node->rate_bits_per_s / 1e9);
+            nw_print_to(text, size, "%s%s%.4g Gb/s", node->fabric,
+                        node->fabric[0] != '\0' ? ", " : "", node->rate_bits_per_s / 1e9);
         break;
     case NW_NODE_NUMA:
-        snprintf(text, size, "%s",
-                 bytes[0] != '\0'         ? bytes
-                 : topo->memory_bytes > 0 ? "no memory"
-                                          : "");
+        nw_print_to(text, size, "%s",
+                    bytes[0] != '\0'         ? bytes
+                    : topo->memory_bytes > 0 ? nw_tr("no memory")
+                                             : "");
         break;
     default:
-        snprintf(text, size, "%s", bytes);
+        nw_print_to(text, size, "%s", bytes);
         break;
     }
 }
@@ -118,9 +119,9 @@ static void write_link(const struct nw_topo_node *node, char *text, size_t size)
     nw_format_gb_per_s(now, node->link_bytes_per_s);
     nw_format_gb_per_s(best, node->link_max_bytes_per_s);
     if (node->link_max_bytes_per_s > node->link_bytes_per_s * 1.01)
-        snprintf(text, size, "%s of %s", node->link_bytes_per_s > 0 ? now : "?", best);
+        nw_print_to(text, size, "%s of %s", node->link_bytes_per_s > 0 ? now : "?", best);
     else
-        snprintf(text, size, "%s", node->link_bytes_per_s > 0 ? now : "");
+        nw_print_to(text, size, "%s", node->link_bytes_per_s > 0 ? now : "");
 }
 
 /* A port of the host bridge leads to one slot; a fork further down is a switch. */
@@ -130,7 +131,8 @@ static const char *bridge_title(const struct nw_topo *topo, const struct nw_topo
 
     if (node->pci[0] == '\0')
         return "PCIe root";
-    return above->kind == NW_NODE_BRIDGE && above->pci[0] != '\0' ? "PCIe switch" : "PCIe port";
+    return above->kind == NW_NODE_BRIDGE && above->pci[0] != '\0' ? nw_tr("PCIe switch")
+                                                                  : nw_tr("PCIe port");
 }
 
 static void write_name(const struct nw_topo *topo, const struct nw_topo_node *node, int twins,
@@ -138,13 +140,13 @@ static void write_name(const struct nw_topo *topo, const struct nw_topo_node *no
 {
     switch (node->kind) {
     case NW_NODE_BRIDGE:
-        snprintf(text, size, "%s", bridge_title(topo, node));
+        nw_print_to(text, size, "%s", bridge_title(topo, node));
         break;
     case NW_NODE_PCI:
-        snprintf(text, size, twins > 1 ? "%d devices" : "device", twins);
+        snprintf(text, size, twins > 1 ? nw_tr("%d devices") : nw_tr("device"), twins);
         break;
     default:
-        snprintf(text, size, "%s", node->name);
+        nw_print_to(text, size, "%s", node->name);
         break;
     }
 }
@@ -161,7 +163,7 @@ static const char *cut_model(const struct nw_topo_node *node, int width, char te
     length = (size_t)width - 1;
     while (length > 0 && ((unsigned char)node->model[length] & 0xc0) == 0x80)
         length--;
-    snprintf(text, MODEL_MAX + 8, "%.*s…", (int)length, node->model);
+    nw_print_to(text, MODEL_MAX + 8, "%.*s…", (int)length, node->model);
     return text;
 }
 
@@ -310,8 +312,9 @@ static void print_models(FILE *stream, const struct nw_topo *topo, int gpus, int
             nw_topo_text_word(stream, "and others)", 0, column);
             return;
         }
-        snprintf(word, sizeof word, "%s%d × %.60s%s", told == 0 ? "(" : "", same,
-                 model[0] != '\0' ? model : "unknown model", told + same == gpus ? ")" : ",");
+        nw_print_to(word, sizeof word, "%s%d × %.60s%s", told == 0 ? "(" : "", same,
+                    model[0] != '\0' ? model : nw_tr("unknown model"),
+                    told + same == gpus ? ")" : ",");
         told += same;
         nw_topo_text_word(stream, word, 0, column);
     }
@@ -334,8 +337,8 @@ static void print_devices(FILE *stream, const struct nw_topo *topo)
         const size_t used = strlen(missing);
 
         if (count == 0 && (topo->gaps & NW_TOPO_PARTIAL) != 0) {
-            snprintf(missing + used, sizeof missing - used, "%s%ss", used > 0 ? ", " : "",
-                     kinds[i].name);
+            nw_print_to(missing + used, sizeof missing - used, "%s%ss", used > 0 ? ", " : "",
+                        kinds[i].name);
             continue;
         }
         if (any) {
@@ -343,7 +346,7 @@ static void print_devices(FILE *stream, const struct nw_topo *topo)
             column++;
         }
         any = true;
-        snprintf(word, sizeof word, "%d %s%s", count, kinds[i].name, plural(count));
+        nw_print_to(word, sizeof word, "%d %s%s", count, kinds[i].name, plural(count));
         nw_topo_text_word(stream, word, 0, &column);
         if (kinds[i].kind == NW_NODE_GPU)
             print_models(stream, topo, count, &column);
@@ -353,7 +356,7 @@ static void print_devices(FILE *stream, const struct nw_topo *topo)
             fputc(';', stream);
             column++;
         }
-        snprintf(word, sizeof word, "%s: not in this source", missing);
+        nw_print_to(word, sizeof word, "%s: not in this source", missing);
         nw_topo_text_word(stream, word, 0, &column);
     }
     fputc('\n', stream);
@@ -366,33 +369,36 @@ static void print_size(FILE *stream, const struct nw_topo *topo)
 
     if (topo->pu_count == 0 && (topo->gaps & NW_TOPO_PARTIAL) != 0) {
         if (topo->numa_count > 0)
-            fprintf(stream, "%d NUMA node%s; cores and memory: not in this source\n",
-                    topo->numa_count, plural(topo->numa_count));
+            nw_print(stream, "%d NUMA node%s; cores and memory: not in this source\n",
+                     topo->numa_count, plural(topo->numa_count));
         else
-            fputs("cores, memory, NUMA nodes: not in this source\n", stream);
+            fputs(nw_tr("cores, memory, NUMA nodes: not in this source\n"), stream);
         return;
     }
-    fprintf(stream, "%d package%s, %d core%s, %d hardware thread%s, %d NUMA node%s, %s of memory\n",
-            topo->package_count, plural(topo->package_count), topo->core_count,
-            plural(topo->core_count), topo->pu_count, plural(topo->pu_count), topo->numa_count,
-            plural(topo->numa_count),
-            topo->memory_bytes > 0 ? nw_format_bytes(bytes, topo->memory_bytes) : "unknown size");
+    nw_print(stream,
+             "%d package%s, %d core%s, %d hardware thread%s, %d NUMA node%s, %s of memory\n",
+             topo->package_count, plural(topo->package_count), topo->core_count,
+             plural(topo->core_count), topo->pu_count, plural(topo->pu_count), topo->numa_count,
+             plural(topo->numa_count),
+             topo->memory_bytes > 0 ? nw_format_bytes(bytes, topo->memory_bytes)
+                                    : nw_tr("unknown size"));
 }
 
 static void print_summary(FILE *stream, const struct nw_topo *topo)
 {
     const struct nw_topo_node *machine = &topo->nodes[0];
 
-    fprintf(stream, "%.60s%s%.60s%s%.60s\n", topo->host[0] != '\0' ? topo->host : "unnamed machine",
-            machine->model[0] != '\0' ? ", " : "", machine->model, topo->os[0] != '\0' ? ", " : "",
-            topo->os);
-    fprintf(stream, "source: %.90s%s\n", topo->source,
-            (topo->sources & NW_SOURCE_JSON) != 0 ? " (saved)" : "");
+    nw_print(stream, "%.60s%s%.60s%s%.60s\n",
+             topo->host[0] != '\0' ? topo->host : nw_tr("unnamed machine"),
+             machine->model[0] != '\0' ? ", " : "", machine->model, topo->os[0] != '\0' ? ", " : "",
+             topo->os);
+    nw_print(stream, "source: %.90s%s\n", topo->source,
+             (topo->sources & NW_SOURCE_JSON) != 0 ? nw_tr(" (saved)") : "");
     if (nw_topo_number(topo, 0, NW_FACT_SIMULATED) > 0)
-        fputs("SIMULATED: the GPUs are those of a pretended machine\n", stream);
+        fputs(nw_tr("SIMULATED: the GPUs are those of a pretended machine\n"), stream);
     print_size(stream, topo);
     if ((topo->gaps & NW_TOPO_NO_IO) != 0) {
-        fputs("GPUs, NICs, disks: unknown, the source does not tell\n", stream);
+        fputs(nw_tr("GPUs, NICs, disks: unknown, the source does not tell\n"), stream);
         return;
     }
     print_devices(stream, topo);
@@ -409,7 +415,7 @@ static void print_sentence(FILE *stream, const char *start, const char *text)
         char word[NW_TOPO_TEXT_WIDTH];
         const size_t length = strcspn(rest, " ");
 
-        snprintf(word, sizeof word, "%.*s", (int)length, rest);
+        nw_print_to(word, sizeof word, "%.*s", (int)length, rest);
         nw_topo_text_word(stream, word, FINDING_INDENT, &column);
         rest += length + (rest[length] == ' ');
     }

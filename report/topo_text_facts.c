@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/table.h"
+#include "base/words.h"
 #include "report/topo_text_parts.h"
 #include "topo/nvml_api.h"
 
@@ -71,7 +72,7 @@ static const char *name_of(const struct nw_topo *topo, int index)
 {
     const struct nw_topo_node *node = &topo->nodes[index];
 
-    return index == 0 ? "machine"
+    return index == 0 ? nw_tr("machine")
            : node->pci[0] != '\0' && (node->kind == NW_NODE_BRIDGE || node->kind == NW_NODE_PCI ||
                                       node->name[0] == '\0')
                ? node->pci
@@ -86,13 +87,13 @@ static void write_devices(const struct nw_topo *topo, const struct group *group,
     const char *first = name_of(topo, group->nodes[0]);
 
     if (group->count == 1)
-        snprintf(text, DEVICES_SIZE, "%.*s", NAME_WIDTH, first);
+        nw_print_to(text, DEVICES_SIZE, "%.*s", NAME_WIDTH, first);
     else if (group->count == 2)
-        snprintf(text, DEVICES_SIZE, "%.*s, %.*s", NAME_WIDTH, first, NAME_WIDTH,
-                 name_of(topo, group->nodes[1]));
+        nw_print_to(text, DEVICES_SIZE, "%.*s, %.*s", NAME_WIDTH, first, NAME_WIDTH,
+                    name_of(topo, group->nodes[1]));
     else
-        snprintf(text, DEVICES_SIZE, "%.*s … %.*s (%d)", NAME_WIDTH, first, NAME_WIDTH,
-                 name_of(topo, group->last), group->count);
+        nw_print_to(text, DEVICES_SIZE, "%.*s … %.*s (%d)", NAME_WIDTH, first, NAME_WIDTH,
+                    name_of(topo, group->last), group->count);
 }
 
 /* Behind a colon the table of facts tells what may stand there, in brackets how it is kept. */
@@ -110,7 +111,7 @@ static void add_row(struct nw_table *table, const struct nw_topo *topo, const st
     const char *whole = nw_fact_rows[id].title;
 
     write_devices(topo, group, devices);
-    snprintf(title, sizeof title, "%.*s", (int)title_length(whole), whole);
+    nw_print_to(title, sizeof title, "%.*s", (int)title_length(whole), whole);
     nw_table_row(table, (const char *[]){devices, title, value});
 }
 
@@ -131,10 +132,10 @@ static void add_rows(struct nw_table *table, const struct nw_topo *topo, nw_fact
     if (!values->many)
         return;
     if (values->low != NULL)
-        snprintf(text, sizeof text, "%s to %s", nw_fact_value_text(values->low, low),
-                 nw_fact_value_text(values->high, high));
+        nw_print_to(text, sizeof text, "%s to %s", nw_fact_value_text(values->low, low),
+                    nw_fact_value_text(values->high, high));
     else
-        snprintf(text, sizeof text, "more than %d different ones (--json tells each)", GROUPS);
+        nw_print_to(text, sizeof text, "more than %d different ones (--json tells each)", GROUPS);
     add_row(table, topo, &values->all, id, text);
 }
 
@@ -177,6 +178,6 @@ nw_rc nw_topo_text_facts(FILE *stream, const struct nw_topo *topo)
         nw_table_free(table);
         return NW_OK;
     }
-    fputs("\nwhat else the source says:\n", stream);
+    fputs(nw_tr("\nwhat else the source says:\n"), stream);
     return nw_table_print(table, stream);
 }

@@ -3,6 +3,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "report/topo_paths.h"
 #include "report/topo_text_parts.h"
 
@@ -80,7 +81,7 @@ static const char *link_text(const struct nw_topo_link *link, char text[32])
     if (link->bytes_per_s > 0)
         return nw_format_gb_per_s(text, link->bytes_per_s);
     if (link->lane_count > 0)
-        snprintf(text, 32, "%d link%s", link->lane_count, link->lane_count == 1 ? "" : "s");
+        nw_print_to(text, 32, "%d link%s", link->lane_count, link->lane_count == 1 ? "" : "s");
     else
         snprintf(text, 32, "?");
     return text;
@@ -119,19 +120,20 @@ static nw_rc print_links_of(FILE *stream, const struct nw_topo *topo, nw_link_ki
         return NW_OK;
     link = uniform_link(topo, kind, gpus, count);
     if (link == NULL) {
-        fprintf(stream, "\n%s between GPUs:\n", nw_link_kind_title(kind));
+        nw_print(stream, "\n%s between GPUs:\n", nw_link_kind_title(kind));
         return print_link_matrix(stream, topo, kind, gpus,
                                  count < LINKED_GPUS ? count : LINKED_GPUS);
     }
-    fprintf(stream, "\n%s: every pair of %s to %s has ", nw_link_kind_title(kind),
-            topo->nodes[gpus[0]].name, topo->nodes[gpus[count - 1]].name);
+    nw_print(stream, "\n%s: every pair of %s to %s has ", nw_link_kind_title(kind),
+             topo->nodes[gpus[0]].name, topo->nodes[gpus[count - 1]].name);
     if (link->bytes_per_s > 0)
-        fprintf(stream, "%s GB/s one way", nw_format_gb_per_s(rate, link->bytes_per_s));
+        nw_print(stream, "%s GB/s one way", nw_format_gb_per_s(rate, link->bytes_per_s));
     if (link->lane_count > 0)
-        fprintf(stream, link->bytes_per_s > 0 ? " (%d links)" : "%d links, rate unknown",
+        fprintf(stream,
+                link->bytes_per_s > 0 ? nw_tr(" (%d links)") : nw_tr("%d links, rate unknown"),
                 link->lane_count);
     else if (!(link->bytes_per_s > 0))
-        fputs("links, number and rate unknown", stream);
+        fputs(nw_tr("links, number and rate unknown"), stream);
     fputs("\n", stream);
     return NW_OK;
 }
@@ -197,15 +199,15 @@ static void print_affinity(FILE *stream, const struct nw_topo *topo)
             continue;
         }
         if (done++ == 0)
-            fputs("\nnearest NIC of each GPU, and what joins them:\n  ", stream);
-        snprintf(word, sizeof word, "%s: %s (%s)%s", topo->nodes[i].name, topo->nodes[nic].name,
-                 cell, done + far < total ? "," : "");
+            fputs(nw_tr("\nnearest NIC of each GPU, and what joins them:\n  "), stream);
+        nw_print_to(word, sizeof word, "%s: %s (%s)%s", topo->nodes[i].name, topo->nodes[nic].name,
+                    cell, done + far < total ? "," : "");
         nw_topo_text_word(stream, word, 2, &column);
     }
     if (done > 0)
         fputs("\n", stream);
     else if (far > 0 && far == total)
-        fputs("\nno NIC near any GPU: each is across NUMA nodes\n", stream);
+        fputs(nw_tr("\nno NIC near any GPU: each is across NUMA nodes\n"), stream);
 }
 
 nw_rc nw_topo_text_links(FILE *stream, const struct nw_topo *topo)

@@ -6,6 +6,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "report/topo_paths.h"
 #include "report/topo_text_parts.h"
 #include "topo/ceiling.h"
@@ -30,7 +31,7 @@ const char *nw_report_path_cell(const struct nw_topo *topo, int a, int b, char t
     else if (class_id == NW_CLASS_UNKNOWN && nw_topo_path(topo, a, b) == NW_PATH_NUMA)
         snprintf(text, 16, "PHB?"); /* or NODE: one NUMA node, host bridges not told */
     else
-        snprintf(text, 16, "%s", nw_class_name(class_id));
+        nw_print_to(text, 16, "%s", nw_class_name(class_id));
     return text;
 }
 
@@ -57,7 +58,7 @@ static const char *column_name(const struct nw_topo *topo, const struct nw_path_
                                int index, bool fit, char text[72])
 {
     if (index < devices->gpu_count || fit)
-        snprintf(text, 72, "%s", topo->nodes[devices->nodes[index]].name);
+        nw_print_to(text, 72, "%s", topo->nodes[devices->nodes[index]].name);
     else
         snprintf(text, 72, "NIC%d", index - devices->gpu_count);
     return text;
@@ -141,15 +142,16 @@ static void print_legend(FILE *stream, const struct nw_topo *topo,
     char word[96];
 
     if (has_cell(topo, devices, "PHB?"))
-        fputs("PHB?: on one NUMA node, PHB or NODE: this source does not show host bridges\n",
-              stream);
+        fputs(
+            nw_tr("PHB?: on one NUMA node, PHB or NODE: this source does not show host bridges\n"),
+            stream);
     if (has_cell(topo, devices, "?"))
-        fputs("?: this source does not say\n", stream);
+        fputs(nw_tr("?: this source does not say\n"), stream);
     if (fit || devices->count == devices->gpu_count)
         return;
     for (int i = devices->gpu_count; i < devices->count; i++) {
-        snprintf(word, sizeof word, "NIC%d: %s%s", i - devices->gpu_count,
-                 topo->nodes[devices->nodes[i]].name, i + 1 < devices->count ? "," : "");
+        nw_print_to(word, sizeof word, "NIC%d: %s%s", i - devices->gpu_count,
+                    topo->nodes[devices->nodes[i]].name, i + 1 < devices->count ? "," : "");
         nw_topo_text_word(stream, word, 0, &column);
     }
     fputs("\n", stream);
@@ -164,7 +166,7 @@ static nw_rc print_matrix(FILE *stream, const struct nw_topo *topo,
     if (devices->gpu_count == 0 || devices->count < 2 || devices->gpu_count > GPUS_SHOWN ||
         !has_known_cell(topo, devices))
         return NW_OK;
-    fputs("\nwhat joins them, as nvidia-smi topo -m names it:\n", stream);
+    fputs(nw_tr("\nwhat joins them, as nvidia-smi topo -m names it:\n"), stream);
     for (int from = 0, to; from < devices->count; from = to) {
         to = block_end(topo, devices, from, fit);
         if (from > 0)
@@ -206,7 +208,7 @@ static void add_pair(struct group *groups, int *count, const char *cell, bool ni
     if (*count == GROUPS)
         return;
     groups[*count] = (struct group){.nic = nic, .ceiling = *ceiling, .count = 1, .a = a, .b = b};
-    snprintf(groups[(*count)++].cell, sizeof groups->cell, "%s", cell);
+    nw_print_to(groups[(*count)++].cell, sizeof groups->cell, "%s", cell);
 }
 
 static const char *range(double low, double high, char text[72])
@@ -215,7 +217,7 @@ static const char *range(double low, double high, char text[72])
 
     if (isnan(low) || isnan(high))
         return "–";
-    snprintf(text, 72, "%s to %s", nw_format_gb_per_s(from, low), nw_format_gb_per_s(to, high));
+    nw_print_to(text, 72, "%s to %s", nw_format_gb_per_s(from, low), nw_format_gb_per_s(to, high));
     return text;
 }
 
@@ -246,15 +248,15 @@ static nw_rc print_groups(FILE *stream, const struct nw_topo *topo, struct group
         char number[16], rate[32], expected[72], pair[140], by[280];
 
         snprintf(number, sizeof number, "%d", group->count);
-        snprintf(pair, sizeof pair, "%.20s–%.20s", topo->nodes[group->a].name,
-                 topo->nodes[group->b].name);
-        snprintf(by, sizeof by, "%s%s%s", group->ceiling.by,
-                 group->ceiling.by[0] != '\0' && group->ceiling.why[0] != '\0' ? "; " : "",
-                 group->ceiling.why);
+        nw_print_to(pair, sizeof pair, "%.20s–%.20s", topo->nodes[group->a].name,
+                    topo->nodes[group->b].name);
+        nw_print_to(by, sizeof by, "%s%s%s", group->ceiling.by,
+                    group->ceiling.by[0] != '\0' && group->ceiling.why[0] != '\0' ? "; " : "",
+                    group->ceiling.why);
         nw_table_row(
             table, (const char *[]){group->cell, number, pair,
                                     isnan(group->ceiling.bytes_per_s)
-                                        ? "unknown"
+                                        ? nw_tr("unknown")
                                         : nw_format_gb_per_s(rate, group->ceiling.bytes_per_s),
                                     range(group->ceiling.low, group->ceiling.high, expected), by});
     }
@@ -283,7 +285,7 @@ static nw_rc print_ceilings(FILE *stream, const struct nw_topo *topo,
             add_pair(groups, &count, nw_report_path_cell(topo, a, b, cell), j >= devices->gpu_count,
                      a, b, &ceiling);
         }
-    fputs("\nceilings and what healthy machines reach, GB/s one way:\n", stream);
+    fputs(nw_tr("\nceilings and what healthy machines reach, GB/s one way:\n"), stream);
     rc = print_groups(stream, topo, groups, count);
     free(groups);
     return rc;
@@ -298,20 +300,20 @@ static void print_network(FILE *stream, const struct nw_ceiling_network *network
     if (network->port_count == 0 && network->left_out_count == 0)
         return;
     if (isfinite(network->bytes_per_s))
-        snprintf(text, sizeof text, "%s GB/s one way over %d port%s (%s)",
-                 nw_format_gb_per_s(rate, network->bytes_per_s), network->port_count,
-                 network->port_count == 1 ? "" : "s", network->ports);
+        nw_print_to(text, sizeof text, "%s GB/s one way over %d port%s (%s)",
+                    nw_format_gb_per_s(rate, network->bytes_per_s), network->port_count,
+                    network->port_count == 1 ? "" : "s", network->ports);
     else
-        snprintf(text, sizeof text, "unknown: %s", network->why);
+        nw_print_to(text, sizeof text, "unknown: %s", network->why);
     if (network->left_out_count > 0)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "; not counted: %s",
-                 network->left_out);
+        nw_print_to(text + strlen(text), sizeof text - strlen(text), "; not counted: %s",
+                    network->left_out);
     nw_print_wrapped(stream, "network of the node: ", "  ", text);
 }
 
 static const char *ceiling_text(const struct nw_ceiling_collective *ceiling, char text[72])
 {
-    return isnan(ceiling->bus_bytes_per_s) ? "unknown"
+    return isnan(ceiling->bus_bytes_per_s) ? nw_tr("unknown")
                                            : nw_format_gb_per_s(text, ceiling->bus_bytes_per_s);
 }
 
@@ -351,7 +353,8 @@ static nw_rc print_collectives(FILE *stream, const struct nw_topo *topo,
         nw_table_free(table);
         return NW_OK;
     }
-    fputs("\ncollectives over all GPUs of one such node and of two; – : no published measurement\n",
+    fputs(nw_tr("\ncollectives over all GPUs of one such node and of two; – : no published "
+                "measurement\n"),
           stream);
     return nw_table_print(table, stream);
 }
