@@ -24,13 +24,27 @@ static bool is_taken(const struct nw_nic_pair *pairs, size_t count, int nic)
     return false;
 }
 
-/* The first of host_b's that is left; -1: none. */
-static int counterpart(const struct nw_nic *nics, size_t count, int a, int host_b, nw_rail by,
+struct span { /* of a host's NICs, which stand together */
+    size_t first, end;
+};
+
+static struct span span_of(const struct nw_nic *nics, size_t count, int host)
+{
+    struct span span = {0, 0};
+
+    while (span.first < count && nics[span.first].host != host)
+        span.first++;
+    for (span.end = span.first; span.end < count && nics[span.end].host == host;)
+        span.end++;
+    return span;
+}
+
+/* The first that is left; -1: none. */
+static int counterpart(const struct nw_nic *nics, size_t a, struct span of_b, nw_rail by,
                        const struct nw_nic_pair *pairs, size_t pair_count)
 {
-    for (size_t b = 0; b < count; b++)
-        if (nics[b].host == host_b && is_alike(&nics[a], &nics[b], by) &&
-            !is_taken(pairs, pair_count, (int)b))
+    for (size_t b = of_b.first; b < of_b.end; b++)
+        if (is_alike(&nics[a], &nics[b], by) && !is_taken(pairs, pair_count, (int)b))
             return (int)b;
     return -1;
 }
@@ -50,15 +64,15 @@ static void sort_pairs(struct nw_nic_pair *pairs, size_t count)
 size_t nw_nic_rails(const struct nw_nic *nics, size_t count, int host_a, int host_b,
                     struct nw_nic_pair *pairs)
 {
+    const struct span of_a = span_of(nics, count, host_a), of_b = span_of(nics, count, host_b);
     size_t found = 0;
 
     for (int by = NW_RAIL_NAME; by <= NW_RAIL_PLACE; by++)
-        for (size_t a = 0; a < count; a++) {
-            int b;
+        for (size_t a = of_a.first; a < of_a.end; a++) {
+            const int b = is_taken(pairs, found, (int)a)
+                              ? -1
+                              : counterpart(nics, a, of_b, (nw_rail)by, pairs, found);
 
-            if (nics[a].host != host_a || is_taken(pairs, found, (int)a))
-                continue;
-            b = counterpart(nics, count, (int)a, host_b, (nw_rail)by, pairs, found);
             if (b >= 0)
                 pairs[found++] = (struct nw_nic_pair){.a = (int)a, .b = b, .rail = (nw_rail)by};
         }
