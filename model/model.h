@@ -139,6 +139,7 @@ struct nw_strategy { /* of the data-parallel ranks */
     bool reduces_units; /* one message per unit, not in buckets */
     bool hybrid;        /* shards within a node, copies across (parallel.shard_count) */
     bool quantised;     /* ZeRO++: gathers in 8 bit, reductions in 4 */
+    bool wraps_ddp;     /* where the profile has it so (broadcasts_updated) */
     const char *volume; /* "2Ψ", for people */
     const char *source;
 };

@@ -70,6 +70,8 @@ static void add_sums(const struct nw_build *build, const struct nw_timing *timin
             step->assumed |= loss_assumptions(build, timing->overlap[s]);
     }
     step->hidden_ns = step->communication_ns - step->exposed_ns;
+    if (step->hidden_ns < 1e-9 * step->communication_ns) /* rounding */
+        step->hidden_ns = 0;
     if (step->hidden_ns > step->compute_ns && !isfinite(build->scenario->overlap_loss))
         step->overlap_loss_ns *= step->compute_ns / step->hidden_ns;
     memcpy(step->group_exposed_ns, sums->group_exposed_ns, sizeof step->group_exposed_ns);

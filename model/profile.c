@@ -25,6 +25,7 @@ const struct nw_profile nw_profiles[] = {
         .name = "pytorch",
         .title = "PyTorch DDP and FSDP, eager",
         PYTORCH_PARTS,
+        .broadcasts_updated = true,
         .buckets_are_copies = true,
         .memory_passes = 2,
         .launch_share = 4,
@@ -32,12 +33,13 @@ const struct nw_profile nw_profiles[] = {
         .attention_share = 0.55,
         .stops_recompute = true,
         .source = "DistributedDataParallel bucket_cap_mb = 25, c10d kDefaultFirstBucketBytes; "
-                  "FSDP forward_prefetch and BACKWARD_PRE",
+                  "FSDP forward_prefetch and BACKWARD_PRE; ZeroRedundancyOptimizer's _sync_params",
     },
     {
         .name = "pytorch-compile",
         .title = "PyTorch DDP and FSDP, torch.compile",
         PYTORCH_PARTS,
+        .broadcasts_updated = true,
         .memory_passes = 1.4,
         .launch_share = 1,
         .time_factor = 1,

@@ -25,7 +25,9 @@ struct nw_profile {
     double live_elements;                /* gathered weights that zero3 keeps */
     double gradient_bytes, reduce_bytes; /* 0: the weights' own type */
     bool buckets_are_copies;             /* DDP's gradient_as_bucket_view = False */
-    bool reduces_last; /* sharded gradients too are reduced after the last micro-batch only */
+    bool broadcasts_updated; /* zero1 is a wrapper around DDP: whole gradients are all-reduced, each
+                                rank's updated share is broadcast, one after the other */
+    bool reduces_last;       /* sharded gradients too are reduced after the last micro-batch only */
     nw_overlap gradients, weights, tensor; /* what hides: reductions, gathers, TP all-reduces */
     double memory_passes;   /* bytes of elementwise work over the least possible (fused): 1 … 2;
                                of a net as stated, over what it states */

@@ -132,6 +132,8 @@ void nw_put_backward(struct nw_build *build, int stage, const struct nw_chunk *c
                      double count);
 /* Weights that are gathered after the update with nothing to hide behind. */
 void nw_put_updated_weights(struct nw_build *build, int stage, int32_t after);
+/* ZeRO-1 as a wrapper around DDP (profile.h). */
+bool nw_broadcasts_updated(const struct nw_build *build);
 double nw_gather_bucket(const struct nw_build *build); /* elements */
 bool nw_reduces(const struct nw_build *build, unsigned role);
 void nw_put_backward_unit(struct nw_build *build, int stage, nw_unit_kind kind, int index,

@@ -28,7 +28,8 @@ static void put_reduction(struct nw_build *build, int stage, double elements, bo
     struct nw_stage *at = &build->stages[stage];
     const double shards = nw_layout_group(&build->layout, NW_GROUP_SHARD).rank_count;
     const double bytes = strategy->quantised ? 0.5 : nw_job_reduce_bytes(build->job);
-    const bool cut = strategy->gradients_sharded || strategy->optimizer_sharded;
+    const bool cut = strategy->gradients_sharded ||
+                     (strategy->optimizer_sharded && !nw_broadcasts_updated(build));
     struct nw_message message = {
         .collective = strategy->quantised ? "alltoall"
                       : cut               ? "reduce_scatter"
@@ -66,7 +67,8 @@ static double bucket_bytes(const struct nw_build *build, bool first)
     const struct nw_profile *profile = build->profile;
     const double ranks = nw_layout_group(&build->layout, NW_GROUP_SHARD).rank_count;
 
-    if (!build->strategy->optimizer_sharded && !build->strategy->gradients_sharded) {
+    if ((!build->strategy->optimizer_sharded && !build->strategy->gradients_sharded) ||
+        nw_broadcasts_updated(build)) {
         const double bytes = first ? profile->ddp_first_bucket_bytes : profile->ddp_bucket_bytes;
 
         return bytes > 0 ? bytes : INFINITY;

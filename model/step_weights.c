@@ -108,7 +108,7 @@ static void put_run(struct nw_build *build, int stage, const struct nw_chunk *ch
 static bool gathers_updated(const struct nw_build *build, unsigned role)
 {
     return build->strategy->gathers == NW_GATHERS_UPDATED && (role & NW_ROLE_FIRST) != 0 &&
-           build->profile->weights != NW_OVERLAP_SERIAL;
+           build->profile->weights != NW_OVERLAP_SERIAL && !nw_broadcasts_updated(build);
 }
 
 static struct nw_message updated_message(const struct nw_build *build, double elements,
@@ -226,12 +226,35 @@ double nw_gather_bucket(const struct nw_build *build)
     return elements > 0 ? fmax(elements, per_rank) : INFINITY;
 }
 
+bool nw_broadcasts_updated(const struct nw_build *build)
+{
+    return build->profile->broadcasts_updated && build->strategy->wraps_ddp;
+}
+
+/* Each rank's share to the others, rank after rank (torch.distributed.optim
+ * ZeroRedundancyOptimizer, _sync_params). */
+static void put_broadcasts(struct nw_build *build, int stage, double elements, nw_group_kind group,
+                           int32_t after)
+{
+    const double shares = nw_layout_group(&build->layout, group).rank_count;
+    struct nw_message message = updated_message(build, elements / shares, group);
+
+    message.collective = "broadcast";
+    message.times = shares;
+    nw_put_message(build, stage, &message, 1, after);
+}
+
 /* In buckets, and what is left over. */
 static void put_updated(struct nw_build *build, int stage, double elements, nw_group_kind group,
                         int32_t after)
 {
     const double limit = nw_gather_bucket(build);
     const double whole = isfinite(limit) ? floor(elements / limit) : 0;
+
+    if (nw_broadcasts_updated(build)) {
+        put_broadcasts(build, stage, elements, group, after);
+        return;
+    }
     struct nw_message message = updated_message(build, isfinite(limit) ? limit : 0, group);
 
     message.times = whole;
@@ -245,7 +268,7 @@ void nw_put_updated_weights(struct nw_build *build, int stage, int32_t after)
     struct elements elements = {0};
 
     if (build->strategy->gathers != NW_GATHERS_UPDATED ||
-        build->profile->weights != NW_OVERLAP_SERIAL)
+        (build->profile->weights != NW_OVERLAP_SERIAL && !nw_broadcasts_updated(build)))
         return;
     for (int c = 0; c < build->virtual_stages; c++) {
         const struct nw_chunk chunk = nw_build_chunk(build, build->first_stage + stage, c);

@@ -14,6 +14,7 @@ const struct nw_strategy nw_strategies[] = {
         .name = "zero1",
         .title = "optimizer cut",
         .optimizer_sharded = true,
+        .wraps_ddp = true,
         .gathers = NW_GATHERS_UPDATED,
         .reduces = NW_REDUCES_LAST,
         .volume = "2Ψ",
