@@ -21,11 +21,17 @@
 enum { LIKELY = 80, SURE = 100 }; /* of what recognise() says */
 
 const struct nw_importer nw_importers[] = {
+    /* before nccl-tests, whose words it has as well */
+    {"all_reduce_bench", "tables of all_reduce_bench.py of the book Machine Learning Engineering",
+     "all_reduce_bench's table (payload, busbw, algbw)", nw_all_reduce_bench_recognise,
+     nw_all_reduce_bench_read},
     {"nccl-tests", "nccl-tests and rccl-tests: text output, or a CSV made from its table",
      "nccl-tests' columns algbw and busbw, its option line (nThread, minBytes) or list of ranks",
      nw_nt_recognise, nw_nt_read},
-    {"iperf3", "iperf3's JSON (-J, --json-stream)", "iperf3's JSON with its start and end",
-     nw_iperf3_recognise, nw_iperf3_read},
+    {"nccl-tests-json", "nccl-tests' JSON (-J)", "nccl-tests' JSON (out_of_place, bus_bw)",
+     nw_nccltests_json_recognise, nw_nccltests_json_read},
+    {"iperf3", "iperf3's JSON (-J, --json-stream) and text",
+     "iperf3's JSON or its sender and receiver lines", nw_iperf3_recognise, nw_iperf3_read},
     {"pairwise", "a CSV of nccl-tests over pairs of nodes: test, nodes, avg_bus_bw_GBs",
      "a CSV's header with test, nodes and avg_bus_bw_GBs", nw_pairwise_recognise, nw_pairwise_read},
     {"nvbandwidth", "nvbandwidth's text and JSON (-j)",
@@ -37,6 +43,16 @@ const struct nw_importer nw_importers[] = {
     {"perftest", "ib_write_bw, ib_read_lat and the like: text and --out_json",
      "perftest's columns (BW average, t_typical) or test_info", nw_perftest_recognise,
      nw_perftest_read},
+    {"osu", "the OSU micro-benchmarks: osu_bw, osu_allreduce and the like", "\"# OSU MPI\" titles",
+     nw_osu_recognise, nw_osu_read},
+    {"imb", "the Intel MPI Benchmarks", "\"# Benchmarking\" titles of IMB", nw_imb_recognise,
+     nw_imb_read},
+    {"hccl_test", "hccl_test of Ascend: all_reduce_test and the like",
+     "hccl_test's columns (data_size, aveg_time, alg_bandwidth)", nw_hccl_recognise, nw_hccl_read},
+    {"gpu-burn", "gpu-burn's text", "gpu-burn's progress (proc'd, Gflop/s)", nw_gpu_burn_recognise,
+     nw_gpu_burn_read},
+    {"fio", "fio's JSON (--output-format=json)", "fio's version and jobs in JSON", nw_fio_recognise,
+     nw_fio_read},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -55,9 +71,6 @@ static const struct {
                              "collective; import nccl-tests' own output"},
     {"FAILURE SUMMARY", "is a list of failed tests, without results; import the logs it names"},
     {"\"kind\":\"context\"", "is a results file already; use it as it is"},
-    {"\"nccl_tests_version\"", "is nccl-tests' JSON; import its text output"},
-    {"# OSU MPI", "is a log of the OSU benchmarks, which are not read yet"},
-    {"Intel(R) MPI Benchmarks", "is a log of the Intel MPI Benchmarks, which are not read yet"},
     {"bits/sec", "is iperf's text; import its JSON: iperf3 -J"},
 };
 

@@ -4,9 +4,19 @@
 
 #include "results/import_kit.h"
 
+/* Bars stand between the cells of some tables. */
 static bool is_blank(char c)
 {
-    return c == ' ' || c == '\t' || c == '\r';
+    return c == ' ' || c == '\t' || c == '\r' || c == '|';
+}
+
+static struct nw_slice trim_cells(struct nw_slice text)
+{
+    while (text.length > 0 && is_blank(text.at[0]))
+        text.at++, text.length--;
+    while (text.length > 0 && is_blank(text.at[text.length - 1]))
+        text.length--;
+    return text;
 }
 
 /* --- header --- */
@@ -43,7 +53,7 @@ bool nw_imp_header(struct nw_slice text, const struct nw_imp_title *titles, int 
     struct nw_imp_columns columns = {0};
     int known = 0;
 
-    text = nw_imp_trim(text);
+    text = trim_cells(text);
     while (text.length > 0 && columns.count < NW_IMP_COLUMNS) {
         const struct nw_imp_title *title = title_of(text, titles);
         size_t length;
@@ -59,7 +69,7 @@ bool nw_imp_header(struct nw_slice text, const struct nw_imp_title *titles, int 
             columns.at[columns.count].value = NW_IMP_OTHER;
         }
         columns.count++;
-        text = nw_imp_trim((struct nw_slice){text.at + length, text.length - length});
+        text = trim_cells((struct nw_slice){text.at + length, text.length - length});
     }
     if (known < least)
         return false;
@@ -82,6 +92,16 @@ static bool is_whole_number(struct nw_slice word)
     uint64_t value;
 
     return nw_imp_u64(word, &value);
+}
+
+/* Sizes and counts are whole numbers; a time may have a point. */
+static bool begins_row(struct nw_slice word, const struct nw_imp_title *column)
+{
+    struct nw_printed number;
+
+    if (column->value == NW_IMP_BYTES || column->value == NW_IMP_ITERATIONS)
+        return is_whole_number(word);
+    return nw_imp_number(word, 0, &number);
 }
 
 static bool is_negative(struct nw_slice word)
@@ -136,9 +156,9 @@ bool nw_imp_row(struct nw_imp *imp, struct nw_slice text, const struct nw_imp_co
 
     if (columns->count == 0)
         return false;
-    text = nw_imp_trim(text);
+    text = trim_cells(text);
     nw_imp_split(text, &words);
-    if (words.count == 0 || !is_whole_number(words.word[0]))
+    if (words.count == 0 || !begins_row(words.word[0], &columns->at[0]))
         return false;
     drop_cut_word(imp, text, &words);
     if (words.count > columns->count || (!imp->torn && words.count < columns->count)) {

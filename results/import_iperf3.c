@@ -162,10 +162,22 @@ static nw_rc walk_documents(struct walk *walk)
                    bracket_line, bracket.line, bracket.text);
 }
 
+static bool has(const char *data, size_t length, const char *word)
+{
+    return memmem(data, length, word, strlen(word)) != NULL;
+}
+
+static bool is_json(const char *data, size_t length)
+{
+    return memchr(data, '{', length) != NULL && has(data, length, "\"start\"");
+}
+
 nw_rc nw_iperf3_read(const char *data, size_t length, const char *path,
                      const struct nw_import_options *options, struct nw_results *results)
 {
     (void)options;
+    if (!is_json(data, length))
+        return nw_iperf3_read_text(data, length, path, results);
     if (length > MAX_JSON_BYTES)
         return nw_fail(
             NW_EUSAGE,
@@ -187,18 +199,13 @@ nw_rc nw_iperf3_read(const char *data, size_t length, const char *path,
     return rc;
 }
 
-static bool has(const char *data, size_t length, const char *word)
-{
-    return memmem(data, length, word, strlen(word)) != NULL;
-}
-
 int nw_iperf3_recognise(const char *data, size_t length)
 {
     enum { HEAD = 65536 }; /* the version stands in the first object */
     const size_t head = length < HEAD ? length : HEAD;
 
-    if (memchr(data, '{', head) == NULL || !has(data, head, "\"start\""))
-        return 0;
+    if (!is_json(data, head))
+        return nw_iperf3_is_text(data, length) ? 90 : 0;
     if (has(data, head, "\"iperf 3"))
         return 95;
     /* Excerpts, and errors before the version was written. */

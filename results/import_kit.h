@@ -4,6 +4,7 @@
  *   import_words.c    a line without its launcher's prefix, its words, a printed number
  *   import_kit.c      lines of a log, its run, records and findings with their line
  *   import_columns.c  a table's header by its titles, rows by its columns, matrices
+ *   import_ranks.c    ranks and hosts as a launcher's command or MPI's own list names them
  *   import_json.c     a whole JSON document in a file
  *
  * Slices and words point into the log's text.
@@ -46,7 +47,7 @@ struct nw_slice nw_imp_trim(struct nw_slice text);
 struct nw_slice nw_imp_clean(struct nw_slice line);
 /* The same, of text that may begin with "64 | 12.5 |": only prefixes that are no such cell. */
 struct nw_slice nw_imp_clean_cells(struct nw_slice line);
-/* Words between blanks and commas; at most NW_IMP_WORDS. */
+/* Words between blanks, commas and bars; at most NW_IMP_WORDS. */
 void nw_imp_split(struct nw_slice text, struct nw_imp_words *words);
 bool nw_imp_starts(struct nw_slice text, const char *with);
 bool nw_imp_is(struct nw_slice text, const char *word);
@@ -166,6 +167,22 @@ bool nw_imp_matrix_header(const struct nw_imp *imp, struct nw_slice text,
                           struct nw_imp_matrix *matrix_out, struct nw_slice *corner_out);
 /* Its next row; cells that are no number (N/A, a dash) are NAN. */
 bool nw_imp_matrix_row(struct nw_imp *imp, struct nw_slice text, struct nw_imp_matrix *matrix);
+
+/* --- import_ranks.c --- */
+enum { NW_IMP_HOSTS = 64 };
+struct nw_imp_ranks {
+    int ranks, hosts;       /* 0: not said */
+    int listed, host_count; /* of MPI's list */
+    char host[NW_IMP_HOSTS][64];
+    bool many_hosts; /* more than there is room for */
+};
+/* "srun -N2 --ntasks-per-node=4 …", "mpirun -np 16 …", "[0] MPI startup(): 3  3244  node1  {1,5}"
+ */
+void nw_imp_take_ranks(struct nw_slice line, struct nw_imp_ranks *ranks);
+int nw_imp_rank_count(const struct nw_imp_ranks *ranks);
+int nw_imp_host_count(const struct nw_imp_ranks *ranks);
+/* A rate that is the sum of both ways was printed: `sum` bytes/s at most. */
+nw_rc nw_imp_tell_both_ways(const struct nw_imp *imp, size_t line, double sum_bytes_per_s);
 
 /* --- import_json.c --- */
 /* The document that begins with the file's first line that begins with a brace. */

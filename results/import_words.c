@@ -141,8 +141,8 @@ struct nw_slice nw_imp_clean_cells(struct nw_slice line)
 }
 
 /* What ends a word. */
-static const bool separates[256] = {
-    [' '] = true, ['\t'] = true, ['\r'] = true, ['\v'] = true, ['\f'] = true, [','] = true};
+static const bool separates[256] = {[' '] = true,  ['\t'] = true, ['\r'] = true, ['\v'] = true,
+                                    ['\f'] = true, [','] = true,  ['|'] = true};
 
 void nw_imp_split(struct nw_slice text, struct nw_imp_words *words)
 {

@@ -14,6 +14,13 @@
 NW_IMPORTER(nvbandwidth);
 NW_IMPORTER(p2p);
 NW_IMPORTER(perftest);
+NW_IMPORTER(osu);
+NW_IMPORTER(imb);
+NW_IMPORTER(hccl);
+NW_IMPORTER(all_reduce_bench);
+NW_IMPORTER(gpu_burn);
+NW_IMPORTER(fio);
+NW_IMPORTER(nccltests_json);
 
 #undef NW_IMPORTER
 

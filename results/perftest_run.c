@@ -1,8 +1,8 @@
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/units.h"
 #include "results/perftest.h"
 
 /* linux-rdma/perftest issue 65: 1024 B, 1000 iterations without warm-up: a sixth of the rate. */
@@ -130,17 +130,11 @@ nw_rc nw_perftest_add_row(struct nw_perftest *test, const struct nw_imp_row *row
 static nw_rc tell_direction(const struct nw_perftest *test)
 {
     const struct nw_imp *imp = &test->imp;
-    char sum[32], half[32];
 
     if (test->latency)
         return NW_OK;
     if (test->facts.both_ways)
-        return nw_imp_tell(
-            imp, NW_FINDING_INFO, "both-ways", test->facts.title_line, NULL,
-            "a bidirectional test prints the sum of both ways, %s Gb/s at most; what "
-            "counts is one way, %s Gb/s",
-            nw_format_sig(sum, test->best_bits / 1e9, 4),
-            nw_format_sig(half, test->best_bits / 2e9, 4));
+        return nw_imp_tell_both_ways(imp, test->facts.title_line, test->best_bits / 8);
     if (test->facts.titled)
         return NW_OK;
     return nw_imp_tell(imp, NW_FINDING_WARN, "direction-unknown", imp->line, "import the whole log",

@@ -6,6 +6,9 @@
 #include "base/io.h"
 #include "import_support.h"
 
+#define OSU "osu-micro-benchmarks"
+#define IMB "intel-mpi-benchmarks"
+
 static const struct reading {
     const char *file, *tool;
     size_t runs, records;
@@ -52,6 +55,38 @@ static const struct reading {
     {"perftest/perftest-min-bw-column.log", "perftest", 1, 0, "no-result"},
     {"perftest/spark-ring-bidir-degraded.log", "perftest", 1, 1, "both-ways host-memory"},
     {"perftest/spark-ring-bidir-healthy.log", "perftest", 1, 1, "both-ways host-memory"},
+    {"perftest-write-bw-mib.json", "perftest", 1, 1, "few-iterations host-memory mtu-small"},
+    {"osu/cscs-osu-alltoall.txt", OSU, 1, 21, ""},
+    {"osu/cscs-osu-bw-gpu-D-D-nocxi.txt", OSU, 1, 23, ""},
+    {"osu/cscs-osu-bw-intranode-gpu.txt", OSU, 1, 23, ""},
+    {"osu/cscs-osu-bw-wo-cxi.txt", OSU, 1, 23, ""},
+    {"osu/cscs-osu-iallreduce-cuda.txt", OSU, 1, 0, "no-result run-failed"},
+    {"osu/pkb-osu-allgather.txt", OSU, 1, 2, "ranks-uneven-time"},
+    {"osu/pkb-osu-allreduce.txt", OSU, 1, 2, "ranks-uneven-time"},
+    {"osu/pkb-osu-barrier.txt", OSU, 1, 1, ""},
+    {"osu/pkb-osu-latency.txt", OSU, 1, 2, ""},
+    {"osu/pkb-osu-mbw_mr.txt", OSU, 1, 2, ""},
+    {"osu/pkb-osu-put_bw.txt", OSU, 1, 2, ""},
+    {"osu/rocm-osu-bw-excerpt.txt", OSU, 1, 6, ""},
+    {"imb/azurehpc-allreduce-waagent-off.txt", IMB, 1, 3, ""},
+    {"imb/azurehpc-pingpong-session.txt", IMB, 1, 24, ""},
+    {"imb/pkb-imb-allgather.txt", IMB, 7, 7, "multi-groups"},
+    {"imb/pkb-imb-barrier.txt", IMB, 2, 2, "multi-groups"},
+    {"imb/pkb-imb-pingpong.txt", IMB, 1, 2, "multi-groups"},
+    {"imb/pkb-imb-reduce.txt", IMB, 1, 2, ""},
+    {"iperf/iperf3-3.0.11-1g.json", "iperf3", 1, 1, ""},
+    {"iperf/iperf3-3.6-60s.json", "iperf3", 1, 1, "rate-unsteady"},
+    {"iperf/iperf3-error-refused.json", "iperf3", 1, 0, "run-failed"},
+    {"iperf3-3.12-two-streams.txt", "iperf3", 1, 1, "loopback"},
+    {"iperf3-3.12-refused.txt", "iperf3", 1, 0, "run-failed"},
+    {"hccl-allreduce-8.txt", "hccl_test", 1, 4, "algorithm-bandwidth"},
+    {"all-reduce-bench-h100x4.txt", "all_reduce_bench", 1, 20, ""},
+    {"all-reduce-bench-h200x8-table.txt", "all_reduce_bench", 1, 20, "ranks-derived"},
+    {"gpu-burn-a6000.txt", "gpu-burn", 1, 1, ""},
+    {"gpu-burn-t4-faulty.txt", "gpu-burn", 1, 1, "gemm-drift wrong-data"},
+    {"fio-3.33-read.json", "fio", 1, 1, "page-cache short-run"},
+    {"fio-3.33-randread.json", "fio", 1, 1, "page-cache short-run"},
+    {"nccl-tests-J-2x8.json", "nccl-tests", 1, 6, "average-unused"},
 };
 
 /* The record of that identity (bytes 0, peers -1: any; of several the last) has that number. */
@@ -110,6 +145,47 @@ static const struct value {
      118.66e9 / 16, NAN},
     {"perftest/spark-ring-bidir-healthy.log", "nic", "write_both", "verbs", 1048576, -1, -1,
      213.05e9 / 16, NAN},
+    /* without a unit: 0.035668 Mpps of 65536 bytes are 2229 MiB/s, not 2229 Gb/s */
+    {"perftest-write-bw-mib.json", "nic", "write", "verbs", 65536, -1, -1, 2229.27 * 1048576, NAN},
+    /* sizes of a part, of 8 ranks */
+    {"osu/cscs-osu-alltoall.txt", "coll", "alltoall", "auto", 8388608, -1, -1, NAN, 486890},
+    {"osu/cscs-osu-alltoall.txt", "coll", "alltoall", "auto", 8, -1, -1, NAN, 22260},
+    {"osu/cscs-osu-bw-gpu-D-D-nocxi.txt", "mpi", "stream", "auto", 4194304, -1, -1, 1802.75e6, NAN},
+    {"osu/cscs-osu-bw-intranode-gpu.txt", "mpi", "stream", "auto", 1, -1, -1, 0.91e6, NAN},
+    {"osu/cscs-osu-bw-wo-cxi.txt", "mpi", "stream", "host", 4194304, -1, -1, 1279.54e6, NAN},
+    {"osu/pkb-osu-allgather.txt", "coll", "all_gather", "host", 32, -1, -1, NAN, 147700},
+    {"osu/pkb-osu-allreduce.txt", "coll", "all_reduce", "host", 8, -1, -1, NAN, 118950},
+    {"osu/pkb-osu-barrier.txt", "mpi", "barrier", "host", 0, -1, -1, NAN, 41140},
+    {"osu/pkb-osu-latency.txt", "mpi", "latency", "host", 8, -1, -1, NAN, 25030},
+    {"osu/pkb-osu-mbw_mr.txt", "mpi", "stream", "host", 8, -1, -1, 252.65e6, NAN},
+    {"osu/pkb-osu-put_bw.txt", "mpi", "put", "host", 4, -1, -1, 0.68e6, NAN},
+    {"osu/rocm-osu-bw-excerpt.txt", "mpi", "stream", "auto", 4194304, -1, -1, 135040.96e6, NAN},
+    {"imb/azurehpc-allreduce-waagent-off.txt", "coll", "all_reduce", "host", 8, -1, -1, NAN, 19560},
+    {"imb/azurehpc-allreduce-waagent-off.txt", "coll", "all_reduce", "host", 16, -1, -1, NAN,
+     19430},
+    {"imb/azurehpc-pingpong-session.txt", "mpi", "latency", "host", 4194304, -1, -1, 3625.31e6,
+     NAN},
+    {"imb/azurehpc-pingpong-session.txt", "mpi", "latency", "host", 1, -1, -1, NAN, 1970},
+    {"imb/pkb-imb-allgather.txt", "coll", "all_gather", "host", 1024, -1, -1, NAN, 33800},
+    {"imb/pkb-imb-allgather.txt", "coll", "all_gather", "host", 61440, -1, -1, NAN, 177070},
+    {"imb/pkb-imb-barrier.txt", "mpi", "barrier", "host", 0, -1, -1, NAN, 91240},
+    {"imb/pkb-imb-pingpong.txt", "mpi", "latency", "host", 2048, -1, -1, NAN, 66400},
+    {"imb/pkb-imb-reduce.txt", "coll", "reduce", "host", 1024, -1, -1, NAN, 10270},
+    {"iperf/iperf3-3.0.11-1g.json", "tcp", "stream", "tcp", 0, -1, -1, 934268000.0 / 8, NAN},
+    {"iperf/iperf3-3.6-60s.json", "tcp", "stream", "tcp", 0, -1, -1, 17535714055.21963 / 8, NAN},
+    {"iperf3-3.12-two-streams.txt", "tcp", "stream", "tcp", 0, -1, -1, 7.89e9 / 8, NAN},
+    {"hccl-allreduce-8.txt", "coll", "all_reduce", "auto", 1073741824, -1, -1, 183.78658e9, NAN},
+    {"all-reduce-bench-h100x4.txt", "coll", "all_reduce", "auto", UINT64_C(16) << 30, -1, -1,
+     244.66e9, NAN},
+    {"all-reduce-bench-h200x8-table.txt", "coll", "all_reduce", "auto", 32768, -1, -1, 0.82e9, NAN},
+    {"gpu-burn-a6000.txt", "gemm", "gemm", "cublas", 16777216, 0, -1, NAN,
+     2.0 * 8589934592 / 15251.5},
+    {"gpu-burn-t4-faulty.txt", "gemm", "gemm", "cublas", 268435456, 0, -1, NAN,
+     2.0 * 549755813888 / 3090},
+    {"fio-3.33-read.json", "disk", "read", "psync", 1048576, -1, -1, 2097152000, NAN},
+    {"fio-3.33-read.json", "disk", "read", "psync", 1048576, -1, -1, NAN, 181248},
+    {"fio-3.33-randread.json", "disk", "random_read", "psync", 4096, -1, -1, 46863731, NAN},
+    {"nccl-tests-J-2x8.json", "coll", "all_reduce", "ring", 4194304, -1, -1, 37.744018e9, NAN},
 };
 
 static const struct {
@@ -196,6 +272,42 @@ Test(results_import_tools, give_the_numbers_that_the_logs_say)
             cr_expect_float_eq(record->algbw_bytes_per_s, row->rate, 1e-12 * row->rate,
                                "%s: %s %s: %.17g bytes/s", row->file, row->case_name,
                                row->collective, record->algbw_bytes_per_s);
+        nw_results_free(&results);
+    }
+}
+
+Test(results_import_tools, bus_bandwidth_is_made_only_of_what_is_known)
+{
+    static const struct {
+        const char *file;
+        uint64_t bytes;
+        int ranks;
+        double busbw; /* NAN: does not follow */
+    } rows[] = {
+        {"hccl-allreduce-8.txt", 1073741824, 8, 183.78658e9 * 1.75},
+        {"all-reduce-bench-h100x4.txt", UINT64_C(16) << 30, 4, 366.99e9},
+        {"all-reduce-bench-h200x8-table.txt", UINT64_C(16) << 30, 8, 482.26e9},
+        {"osu/cscs-osu-alltoall.txt", 8388608, 8, 17228960.0 * 1000 * 7 / 8},
+        {"imb/azurehpc-allreduce-waagent-off.txt", 8, 1408, 408998.0 * 2 * 1407 / 1408},
+        {"nccl-tests-J-2x8.json", 4194304, 16, 70.770034e9},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *path = find_field_file(rows[i].file);
+        struct nw_results results = {0};
+        const struct nw_record *last = NULL;
+
+        if (path == NULL)
+            continue;
+        cr_assert_eq(nw_import_file(path, &results), NW_OK, "%s", nw_last_error()->text);
+        for (size_t k = 0; k < results.runs[0].record_count; k++)
+            if (results.runs[0].records[k].bytes == rows[i].bytes)
+                last = &results.runs[0].records[k];
+        cr_assert_not_null(last, "%s", rows[i].file);
+        cr_expect_eq(last->rank_count, rows[i].ranks, "%s: %d ranks", rows[i].file,
+                     last->rank_count);
+        cr_expect_float_eq(last->busbw_bytes_per_s, rows[i].busbw, 2e-5 * rows[i].busbw,
+                           "%s: %.17g", rows[i].file, last->busbw_bytes_per_s);
         nw_results_free(&results);
     }
 }

@@ -567,7 +567,6 @@ Test(results_nccltests, what_is_no_log_is_refused_with_the_reason)
          8, "is a binary file"},
         {"\x1f\x8b\x08xxxx", 7, "compressed (gzip)"},
         {"\xff\xfe#\0 \0", 6, "UTF-16"},
-        {"x\n# OSU MPI Allreduce v7\n", 25, "log:2: is a log of the OSU"},
         {"{\"schema\":1,\"kind\":\"context\"}\n", 30, "is a results file already"},
         {"the columns algbw and busbw\n", 28, "looked in its 2 lines"},
     };
