@@ -134,17 +134,7 @@ void nw_replay_close(struct nw_replay *replay)
 
 /* ---- the steps ----------------------------------------------------------------------------- */
 
-struct steps {
-    const struct nw_replay_how *how;
-    int count;
-    double *step_ns, *skew_ns;       /* [step], the same on all ranks */
-    struct nw_replay_time *op_times; /* [step][op] */
-    double *ends;                    /* [rank], of the last step */
-    double computed_ns, cpu_ns;      /* of all steps: on the clock, on the core */
-    uint64_t began_ns;
-};
-
-static void free_steps(struct steps *steps)
+static void free_steps(struct nw_replay_steps *steps)
 {
     free(steps->step_ns);
     free(steps->skew_ns);
@@ -153,10 +143,10 @@ static void free_steps(struct steps *steps)
 }
 
 static nw_rc make_steps(const struct nw_replay *replay, const struct nw_replay_how *how,
-                        struct steps *steps_out)
+                        struct nw_replay_steps *steps_out)
 {
     const size_t max = (size_t)how->max_steps, ops = (size_t)replay->op_count + 1;
-    struct steps steps = {
+    struct nw_replay_steps steps = {
         .how = how,
         .step_ns = calloc(max, sizeof *steps.step_ns),
         .skew_ns = calloc(max, sizeof *steps.skew_ns),
@@ -174,7 +164,7 @@ static nw_rc make_steps(const struct nw_replay *replay, const struct nw_replay_h
 }
 
 /* What the simulation counts: not a message that is still on its way to another stage. */
-static double end_of(const struct nw_replay *replay, const double *end_ns)
+double nw_replay_end_ns(const struct nw_replay *replay, const double *end_ns)
 {
     double end = 0;
 
@@ -197,20 +187,20 @@ static void say_where(const struct nw_replay *replay, const struct nw_replay_how
 }
 
 /* One step of all ranks, from a barrier on. */
-static nw_rc meet_and_step(struct nw_replay *replay, struct steps *steps, int index)
+static nw_rc meet_and_step(struct nw_replay *replay, struct nw_replay_steps *steps, int index)
 {
     struct nw_comm *comm = replay->comm;
 
     say_where(replay, steps->how, index);
     NW_TRY(comm->ops->barrier(comm));
     nw_rc rc = nw_replay_step(replay);
-    const double mine = rc == NW_OK ? end_of(replay, replay->end_ns) : -1;
+    const double mine = rc == NW_OK ? nw_replay_end_ns(replay, replay->end_ns) : -1;
 
     NW_TRY(rc); /* the others learn of it by their own deadline, or the communicator */
     return comm->ops->exchange(comm, &mine, sizeof mine, steps->ends);
 }
 
-static int slowest_of(const struct nw_comm *comm, const double *ends)
+int nw_replay_slowest(const struct nw_comm *comm, const double *ends)
 {
     int slowest = 0;
 
@@ -219,7 +209,7 @@ static int slowest_of(const struct nw_comm *comm, const double *ends)
     return slowest;
 }
 
-static void keep(const struct nw_replay *replay, struct steps *steps)
+static void keep(const struct nw_replay *replay, struct nw_replay_steps *steps)
 {
     const struct nw_comm *comm = replay->comm;
     const size_t ops = (size_t)replay->op_count + 1;
@@ -227,7 +217,7 @@ static void keep(const struct nw_replay *replay, struct steps *steps)
 
     for (int rank = 0; rank < comm->rank_count; rank++)
         least = fmin(least, steps->ends[rank]);
-    steps->step_ns[steps->count] = steps->ends[slowest_of(comm, steps->ends)];
+    steps->step_ns[steps->count] = steps->ends[nw_replay_slowest(comm, steps->ends)];
     steps->skew_ns[steps->count] = steps->step_ns[steps->count] - least;
     for (int32_t i = 0; i < replay->op_count; i++)
         steps->op_times[(size_t)steps->count * ops + (size_t)i] =
@@ -239,7 +229,7 @@ static void keep(const struct nw_replay *replay, struct steps *steps)
     steps->count++;
 }
 
-static bool is_enough(const struct steps *steps)
+bool nw_replay_is_enough(const struct nw_replay_steps *steps)
 {
     struct nw_stats stats;
 
@@ -248,19 +238,20 @@ static bool is_enough(const struct steps *steps)
 }
 
 /* Rank 0 decides for all. */
-static nw_rc goes_on(const struct nw_replay *replay, const struct steps *steps, bool *goes_on_out)
+static nw_rc goes_on(const struct nw_replay *replay, const struct nw_replay_steps *steps,
+                     bool *goes_on_out)
 {
     const struct nw_replay_how *how = steps->how;
     const bool late = (double)(nw_now_ns() - steps->began_ns) > how->budget_ns;
     bool more = !replay->is_virtual && steps->count < how->max_steps &&
-                (steps->count < how->min_steps || (!late && !is_enough(steps)));
+                (steps->count < how->min_steps || (!late && !nw_replay_is_enough(steps)));
 
     NW_TRY(replay->comm->ops->share(replay->comm, &more, sizeof more, 0));
     *goes_on_out = more;
     return NW_OK;
 }
 
-static nw_rc run_steps(struct nw_replay *replay, struct steps *steps)
+static nw_rc run_steps(struct nw_replay *replay, struct nw_replay_steps *steps)
 {
     const struct nw_replay_how *how = steps->how;
     bool more = true;
@@ -281,203 +272,12 @@ static nw_rc run_steps(struct nw_replay *replay, struct steps *steps)
     return NW_OK;
 }
 
-/* ---- what they came to --------------------------------------------------------------------- */
-
-static int middle_step(const struct steps *steps, double median_ns)
-{
-    int middle = 0;
-
-    for (int i = 1; i < steps->count; i++)
-        if (fabs(steps->step_ns[i] - median_ns) < fabs(steps->step_ns[middle] - median_ns))
-            middle = i;
-    return middle;
-}
-
-/* The graph with this rank's times of the middle step: own events, and what arrived. A message from
- * a neighbour was on its way for as long as it was predicted to be. */
-static nw_rc my_times(const struct nw_replay *replay, const struct nw_replay_time *ops,
-                      struct nw_graph *mine_out)
-{
-    struct nw_graph mine = replay->graph;
-
-    mine.events = malloc(((size_t)mine.count + 1) * sizeof *mine.events);
-    if (mine.events == NULL)
-        return nw_fail(NW_ENOMEM, "no memory for the times of %d events", mine.count);
-    memcpy(mine.events, replay->graph.events, (size_t)mine.count * sizeof *mine.events);
-    for (int32_t i = 0; i < mine.count; i++)
-        mine.events[i].start_ns = mine.events[i].end_ns = -1;
-    for (int32_t i = 0; i < replay->op_count; i++) {
-        struct nw_event *event = &mine.events[replay->ops[i].event];
-
-        event->start_ns = replay->ops[i].kind == NW_OP_RECEIVE
-                              ? fmax(ops[i].end_ns - replay->ops[i].ns, 0)
-                              : ops[i].start_ns;
-        event->end_ns = ops[i].end_ns;
-    }
-    *mine_out = mine;
-    return NW_OK;
-}
-
-static nw_rc gather_sums(const struct nw_replay *replay, const struct nw_graph *mine,
-                         struct nw_replay_result *result)
-{
-    struct nw_comm *comm = replay->comm;
-    struct nw_stage_sums sums, *all = calloc((size_t)comm->rank_count, sizeof *all);
-    nw_rc rc = nw_agree(
-        comm, all != NULL ? NW_OK : nw_fail(NW_ENOMEM, "no memory for %d ranks", comm->rank_count));
-
-    nw_graph_account(mine, replay->stage, &replay->timing, &sums);
-    if (rc == NW_OK)
-        rc = comm->ops->exchange(comm, &sums, sizeof sums, all);
-    if (rc == NW_OK)
-        result->sums = all[result->slowest_rank];
-    free(all);
-    return rc;
-}
-
-/* Rank after rank, so that only rank 0 holds them all. */
-static nw_rc gather_times(const struct nw_replay *replay, const struct nw_graph *mine,
-                          struct nw_replay_result *result)
-{
-    struct nw_comm *comm = replay->comm;
-    const size_t count = (size_t)mine->count;
-    struct nw_replay_time *times =
-        calloc((comm->rank == 0 ? (size_t)comm->rank_count : 1) * count + 1, sizeof *times);
-    nw_rc rc =
-        nw_agree(comm, times != NULL ? NW_OK : nw_fail(NW_ENOMEM, "no memory for the times"));
-
-    for (int rank = 0; rank < comm->rank_count && rc == NW_OK; rank++) {
-        struct nw_replay_time *at = comm->rank == 0 ? times + (size_t)rank * count : times;
-
-        for (size_t i = 0; comm->rank == rank && i < count; i++) {
-            const bool here = mine->events[i].stage == replay->stage && mine->events[i].end_ns >= 0;
-
-            at[i].start_ns = here ? mine->events[i].start_ns : NAN;
-            at[i].end_ns = here ? mine->events[i].end_ns : NAN;
-        }
-        rc = comm->ops->share(comm, at, count * sizeof *at, rank);
-    }
-    if (comm->rank == 0 && rc == NW_OK)
-        result->times = times;
-    else
-        free(times);
-    return rc;
-}
-
-/* The graph as it was predicted, and the sums of the slowest rank's stage in it. */
-static nw_rc fill_predicted(const struct nw_replay *replay, struct nw_replay_result *result)
-{
-    const int stage = result->slowest_rank /
-                      (nw_layout_tp(&replay->layout) * nw_layout_reduce_count(&replay->layout));
-    struct nw_stage_sums *sums = calloc((size_t)replay->graph.stage_count, sizeof *sums);
-    struct nw_graph graph = replay->graph;
-    nw_rc rc = NW_OK;
-
-    graph.events = malloc(((size_t)graph.count + 1) * sizeof *graph.events);
-    if (graph.events == NULL || sums == NULL)
-        rc = nw_fail(NW_ENOMEM, "no memory for %d events", graph.count);
-    if (rc == NW_OK) {
-        memcpy(graph.events, replay->graph.events, (size_t)graph.count * sizeof *graph.events);
-        rc = nw_graph_time(&graph, &replay->timing, sums);
-    }
-    if (rc == NW_OK)
-        result->predicted_sums = sums[stage];
-    free(sums);
-    if (rc == NW_OK)
-        result->graph = graph;
-    else
-        free(graph.events);
-    return rc;
-}
-
-struct tally { /* of one rank */
-    uint64_t wrong_elements, checked_calls, buffer_bytes;
-    double unit_ns, cpu_share;
-};
-
-static nw_rc gather_tallies(const struct nw_replay *replay, const struct steps *steps,
-                            struct nw_replay_result *result)
-{
-    struct nw_comm *comm = replay->comm;
-    struct tally mine = {.wrong_elements = replay->wrong_elements,
-                         .checked_calls = replay->checked_calls,
-                         .unit_ns = replay->unit_ns,
-                         .cpu_share = steps->cpu_ns / steps->computed_ns};
-    struct tally *all = calloc((size_t)comm->rank_count, sizeof *all);
-    nw_rc rc = nw_agree(
-        comm, all != NULL ? NW_OK : nw_fail(NW_ENOMEM, "no memory for %d ranks", comm->rank_count));
-
-    for (int lane = 0; lane < NW_LANE_COUNT; lane++)
-        mine.buffer_bytes += replay->buffers[lane].send_bytes + replay->buffers[lane].recv_bytes;
-    if (rc == NW_OK)
-        rc = comm->ops->exchange(comm, &mine, sizeof mine, all);
-    result->wrong_elements = replay->is_virtual ? -1 : 0;
-    for (int rank = 0; rank < comm->rank_count && rc == NW_OK; rank++) {
-        if (!replay->is_virtual)
-            result->wrong_elements += (int64_t)all[rank].wrong_elements;
-        result->checked_calls += all[rank].checked_calls;
-        result->unit_ns = fmax(result->unit_ns, all[rank].unit_ns);
-        if (!replay->is_virtual) /* of NAN and x: x */
-            result->cpu_share = fmin(result->cpu_share, all[rank].cpu_share);
-        if (all[rank].buffer_bytes > result->buffer_bytes)
-            result->buffer_bytes = all[rank].buffer_bytes;
-    }
-    free(all);
-    return rc;
-}
-
-static nw_rc fill_result(struct nw_replay *replay, struct steps *steps,
-                         struct nw_replay_result *result)
-{
-    struct nw_graph mine = {0};
-    struct nw_stats skew;
-
-    NW_TRY(nw_stats_of(steps->step_ns, (size_t)steps->count, &result->step_ns));
-    NW_TRY(nw_stats_of(steps->skew_ns, (size_t)steps->count, &skew));
-    const int middle = middle_step(steps, result->step_ns.median);
-    const struct nw_replay_time *ops =
-        steps->op_times + (size_t)middle * ((size_t)replay->op_count + 1);
-
-    result->predicted = replay->predicted;
-    if (replay->is_virtual) { /* nothing is slowed and nobody is late */
-        struct nw_step *step = &result->predicted;
-
-        step->overlap_loss_ns = step->jitter_ns = 0;
-        step->step_ns = step->compute_ns + step->bubble_ns + step->exposed_ns + step->optimizer_ns +
-                        step->offload_ns;
-    }
-    result->timing = replay->timing;
-    result->rank_count = replay->comm->rank_count;
-    result->step_count = steps->count;
-    result->enough = replay->is_virtual || is_enough(steps);
-    result->skew_ns = skew.median;
-    NW_TRY(nw_agree(replay->comm, my_times(replay, ops, &mine)));
-    nw_rc rc = NW_OK;
-    double end = 0;
-
-    for (int32_t i = 0; i < replay->op_count; i++)
-        if (replay->ops[i].kind != NW_OP_SEND && replay->ops[i].kind != NW_OP_RECEIVE)
-            end = fmax(end, ops[i].end_ns);
-    rc = replay->comm->ops->exchange(replay->comm, &end, sizeof end, steps->ends);
-    result->slowest_rank = slowest_of(replay->comm, steps->ends);
-    if (rc == NW_OK)
-        rc = nw_agree(replay->comm, fill_predicted(replay, result));
-    if (rc == NW_OK)
-        rc = gather_sums(replay, &mine, result);
-    if (rc == NW_OK)
-        rc = gather_times(replay, &mine, result);
-    if (rc == NW_OK)
-        rc = gather_tallies(replay, steps, result);
-    free(mine.events);
-    return rc;
-}
-
 nw_rc nw_replay_run(struct nw_replay *replay, const struct nw_replay_how *how,
                     struct nw_replay_result *result_out)
 {
     struct nw_comm *comm = replay->comm;
     struct nw_replay_result result = {.wrong_elements = -1, .cpu_share = NAN};
-    struct steps steps = {0};
+    struct nw_replay_steps steps = {0};
 
     replay->is_virtual = how->is_virtual;
     nw_rc rc = how->is_virtual ? NW_OK : nw_replay_get_buffers(replay);
@@ -492,7 +292,7 @@ nw_rc nw_replay_run(struct nw_replay *replay, const struct nw_replay_how *how,
     if (rc == NW_OK)
         rc = run_steps(replay, &steps);
     if (rc == NW_OK)
-        rc = fill_result(replay, &steps, &result);
+        rc = nw_replay_fill(replay, &steps, &result);
     free_steps(&steps);
     if (rc != NW_OK) {
         nw_replay_result_free(&result);
@@ -500,11 +300,4 @@ nw_rc nw_replay_run(struct nw_replay *replay, const struct nw_replay_how *how,
     }
     *result_out = result;
     return NW_OK;
-}
-
-void nw_replay_result_free(struct nw_replay_result *result)
-{
-    nw_graph_free(&result->graph);
-    free(result->times);
-    result->times = NULL;
 }

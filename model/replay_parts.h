@@ -1,6 +1,7 @@
 /* Private to model/. What one rank does in a replayed step.
  *
- * replay.c        the events to all ranks, the steps, what they came to
+ * replay.c        the events to all ranks, the steps
+ * replay_result.c what they came to
  * replay_plan.c   a rank's operations from the events; the communicators that they need
  * replay_lanes.c  one step: a thread a lane
  * replay_work.c   computation of a wanted length
@@ -72,6 +73,26 @@ struct nw_replay {
     struct nw_err error;
     uint64_t wrong_elements, checked_calls;
 };
+
+struct nw_replay_steps {
+    const struct nw_replay_how *how;
+    int count;
+    double *step_ns, *skew_ns;       /* [step], the same on all ranks */
+    struct nw_replay_time *op_times; /* [step][op] */
+    double *ends;                    /* [rank], of the last step */
+    double computed_ns, cpu_ns;      /* of all steps: on the clock, on the core */
+    uint64_t began_ns;
+};
+
+/* replay.c: a rank's end of a step as the simulation counts it; who was last; is the median known?
+ */
+double nw_replay_end_ns(const struct nw_replay *replay, const double *end_ns);
+int nw_replay_slowest(const struct nw_comm *comm, const double *ends);
+bool nw_replay_is_enough(const struct nw_replay_steps *steps);
+
+/* replay_result.c: collective */
+nw_rc nw_replay_fill(struct nw_replay *replay, struct nw_replay_steps *steps,
+                     struct nw_replay_result *result);
 
 /* replay_plan.c */
 nw_rc nw_replay_plan(struct nw_replay *replay);        /* ops, without communicators */

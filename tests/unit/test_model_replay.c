@@ -40,7 +40,7 @@ static struct nw_job small_job(uint64_t *state)
 {
     struct nw_job job = random_job(state);
 
-    job.net.layers = (uint64_t)(4 << pick(state, 3));
+    job.net.layers = (uint64_t)(2 << pick(state, 3));
     job.net.heads = 8;
     job.net.kv_heads = pick(state, 2) ? 8 : 4;
     job.net.head_size = 64;
@@ -49,7 +49,7 @@ static struct nw_job small_job(uint64_t *state)
     job.net.vocab = 8192;
     job.sequence = 512;
     job.micro_batch = 1;
-    job.global_batch = (uint64_t)(16 << pick(state, 2));
+    job.global_batch = (uint64_t)(8 << pick(state, 2));
     return job;
 }
 
