@@ -103,13 +103,16 @@ static nw_rc take_series(const struct nw_compare_entry *entries, size_t count,
     qsort(series.values, count, sizeof *series.values, by_value);
     series.median = nw_quantile_sorted(series.values, count, 0.5);
     series.count = count;
-    if (samples > 0) {
+    if (samples > 0)
         series.count = 0;
-        for (size_t i = 0; i < count; i++)
-            for (size_t k = 0;
-                 entries[i].record->samples_ns != NULL && k < entries[i].record->time_ns.count; k++)
-                if (entries[i].record->samples_ns[k] > 0)
-                    series.values[series.count++] = entries[i].record->samples_ns[k];
+    for (size_t i = 0; i < count; i++) { /* in the order of measurement again */
+        const struct nw_record *record = entries[i].record;
+
+        if (samples == 0)
+            series.values[i] = nw_compare_time(record);
+        for (size_t k = 0; record->samples_ns != NULL && k < record->time_ns.count; k++)
+            if (record->samples_ns[k] > 0)
+                series.values[series.count++] = record->samples_ns[k];
     }
     if (series.count == 0) { /* samples of 0 ns are none */
         series.values[0] = series.median;
