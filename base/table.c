@@ -16,6 +16,7 @@ struct nw_table {
     struct libscols_table *columns;
     struct libscols_line **lines; /* in order of adding */
     size_t line_count, capacity, column_count;
+    bool *names; /* columns whose cells stay as they are */
     nw_rc rc;
 };
 
@@ -23,8 +24,9 @@ nw_rc nw_table_open(const struct nw_column *columns, size_t count, struct nw_tab
 {
     struct nw_table *table = calloc(1, sizeof *table);
 
-    if (table == NULL || (table->columns = scols_new_table()) == NULL) {
-        free(table);
+    if (table == NULL || (table->columns = scols_new_table()) == NULL ||
+        (table->names = calloc(count + 1, sizeof *table->names)) == NULL) {
+        nw_table_free(table);
         return nw_fail(NW_ENOMEM, "no memory for a table");
     }
     table->column_count = count;
@@ -35,6 +37,7 @@ nw_rc nw_table_open(const struct nw_column *columns, size_t count, struct nw_tab
                           : columns[i].align == NW_WRAP ? SCOLS_FL_WRAP
                                                         : 0;
 
+        table->names[i] = columns[i].align == NW_NAME;
         if (scols_table_new_column(table->columns, nw_spoken(columns[i].title), 0, flags) == NULL) {
             nw_table_free(table);
             return nw_fail(NW_ENOMEM, "no memory for a table of %zu columns", count);
@@ -61,7 +64,8 @@ static nw_rc add_row(struct nw_table *table, struct libscols_line *parent, const
         return nw_fail(NW_ENOMEM, "no memory for a table row");
     table->lines[table->line_count++] = line;
     for (size_t i = 0; i < table->column_count; i++)
-        if (cells[i] != NULL && scols_line_set_data(line, i, nw_spoken(cells[i])) != 0)
+        if (cells[i] != NULL &&
+            scols_line_set_data(line, i, table->names[i] ? cells[i] : nw_spoken(cells[i])) != 0)
             return nw_fail(NW_ENOMEM, "no memory for a table cell");
     return NW_OK;
 }
@@ -224,6 +228,7 @@ void nw_table_free(struct nw_table *table)
         return;
     scols_unref_table(table->columns);
     free(table->lines);
+    free(table->names);
     free(table);
 }
 

@@ -18,6 +18,7 @@
 
 typedef enum {
     NW_LEFT,
+    NW_NAME, /* left; names that people type, which are in no language */
     NW_RIGHT,
     NW_WRAP /* left, wraps to keep the table within 100 columns */
 } nw_align;

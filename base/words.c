@@ -15,8 +15,8 @@ static const struct nw_words chinese[] = {
 };
 
 static const struct nw_language languages[] = {
-    {"en", "English", NULL, 0, "; ", ". ", ": "},
-    {"zh", "中文", chinese, sizeof chinese / sizeof chinese[0], "；", "。", "："},
+    {"en", "English", NULL, 0, "; ", ". ", ": ", ", "},
+    {"zh", "中文", chinese, sizeof chinese / sizeof chinese[0], "；", "。", "：", "，"},
 };
 enum { LANGUAGES = sizeof languages / sizeof languages[0] };
 

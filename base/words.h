@@ -28,7 +28,7 @@ struct nw_language {
     const char *key, *title;      /* "zh", "中文" */
     const struct nw_words *words; /* NULL: English */
     size_t count;
-    const char *semicolon, *stop, *colon; /* between sentences: "; ", ". ", ": " */
+    const char *semicolon, *stop, *colon, *comma; /* between sentences: "; ", ". ", ": ", ", " */
 };
 
 /* NW_EUSAGE with the languages that are there. */

@@ -122,31 +122,63 @@ static bool fits_number(struct fit *fit, const char *format, const struct nw_dir
     return false;
 }
 
-/* A text ends where the next words stand first; one that another follows at once takes all, as in
- * "%d node%s" and "%s%s%s" for something that may be said. */
+/* The directives of a run such as "%s%s%s": how many, and what follows them. */
+static size_t run_of_texts(const char *format, const char **next_out)
+{
+    size_t count = 0;
+
+    for (;;) {
+        const struct nw_directive directive = nw_directive_at(format);
+
+        *next_out = format;
+        if (directive.length == 0 || directive.kind != 's')
+            return count;
+        format += directive.length;
+        count++;
+    }
+}
+
+/* The first of a run takes all, the others nothing: they are for something that may be said. */
+static bool with_run(struct fit *fit, size_t run, const char *next, const char *text, size_t length)
+{
+    const size_t before = fit->count;
+
+    if (fit->budget-- <= 0 || fit->count + run > NW_FORM_PARTS)
+        return false;
+    fit->parts[fit->count++] = (struct nw_part){text, length, true};
+    for (size_t i = 1; i < run; i++)
+        fit->parts[fit->count++] = (struct nw_part){text + length, 0, true};
+    if (fits(fit, next, text + length))
+        return true;
+    fit->count = before;
+    return false;
+}
+
+/* A text ends where the next words stand first; before a number, it takes as much as can be. */
 static bool fits_text(struct fit *fit, const char *format, const struct nw_directive *directive,
                       const char *text)
 {
-    const char *next = format + directive->length;
-    size_t most = (size_t)(fit->end - text);
+    const char *next;
+    const size_t run = run_of_texts(format, &next), all = (size_t)(fit->end - text);
+    size_t most = all;
 
-    if (directive->precision >= 0 && (size_t)directive->precision < most)
+    if (run == 1 && directive->precision >= 0 && (size_t)directive->precision < most)
         most = (size_t)directive->precision;
     if (*next == '\0')
-        return text + most == fit->end && with_part(fit, format, directive, text, most);
+        return most == all && with_run(fit, run, next, text, all);
     if (next[0] == '%' && next[1] != '%') {
         for (size_t length = most + 1; length-- > 0;)
-            if (with_part(fit, format, directive, text, length))
+            if (with_run(fit, run, next, text, length))
                 return true;
         return false;
     }
     for (size_t length = 0; length <= most; length++) {
-        const char *found = memchr(text + length, *next, (size_t)(fit->end - text) - length);
+        const char *found = memchr(text + length, *next, all - length);
 
         if (found == NULL || (size_t)(found - text) > most)
             return false;
         length = (size_t)(found - text);
-        if (with_part(fit, format, directive, text, length))
+        if (with_run(fit, run, next, text, length))
             return true;
     }
     return false;

@@ -145,17 +145,22 @@ struct saying {
     const struct nw_language *language;
     char *out;
     size_t size, used;
-    int budget; /* look-ups that are left */
+    int budget;   /* look-ups that are left */
+    bool in_list; /* between commas: all of them are taken for such */
 };
 
-/* A form of few words of its own ("%s by %s") fits many a sentence by chance: its parts are short.
- */
-static bool is_likely(size_t literal, const struct nw_part *parts, size_t count)
+/* A form of few words of its own ("%s by %s") fits many a sentence by chance: its parts are short
+ * and no lists, and one of two letters joins figures ("63.0 of 126"). */
+static bool is_likely(const struct form *form, const struct nw_part *parts, size_t count)
 {
-    enum { FEW = 8, SHORT = 24 };
+    enum { FEW = 12, SHORT = 24, VERY_FEW = 5 };
 
-    for (size_t i = 0; literal < FEW && i < count; i++)
-        if (parts[i].length > SHORT)
+    if (form->literal < VERY_FEW && count > 1 && parts[0].is_text && parts[1].is_text &&
+        (parts[0].length == 0 || strchr("0123456789?<>+-", parts[0].start[0]) == NULL))
+        return false;
+    for (size_t i = 0; form->literal < FEW && i < count; i++)
+        if (parts[i].length > SHORT || memmem(parts[i].start, parts[i].length, ": ", 2) != NULL ||
+            memmem(parts[i].start, parts[i].length, ", ", 2) != NULL)
             return false;
     return true;
 }
@@ -182,7 +187,7 @@ static void search_bucket(const struct nw_words_index *index, size_t bucket, con
         if (form->literal > length || memcmp(form->words->english, text, form->head) != 0 ||
             memcmp(form->tail_text, text + length - form->tail, form->tail) != 0 ||
             !nw_form_fits(form->words->english, text, length, parts, &count) ||
-            !is_likely(form->literal, parts, count) || (strict && holds_sentences(parts, count)))
+            !is_likely(form, parts, count) || (strict && holds_sentences(parts, count)))
             continue;
         *best = (struct found){.words = form->words, .literal = form->literal, .count = count};
         memcpy(best->parts, parts, count * sizeof *parts);
@@ -258,11 +263,13 @@ static bool say_two(struct saying *to, const char *text, size_t length, const ch
 
     if (find(to->index, text, first, true, &found))
         fill(to, &found, depth);
-    else if (find(to->index, rest, left, true, &found) || memmem(rest, left, mark, strlen(mark)))
+    else if (to->in_list || find(to->index, rest, left, true, &found) ||
+             memmem(rest, left, mark, strlen(mark)))
         say(to, text, first, depth + 1);
     else
         return false;
     put(to, mark_out, strlen(mark_out));
+    to->in_list = *mark == ',';
     say(to, rest, left, depth);
     return true;
 }
@@ -288,7 +295,8 @@ static void say(struct saying *to, const char *text, size_t length, int depth)
         return;
     }
     if (say_two(to, text, length, ". ", language->stop, depth) ||
-        say_two(to, text, length, ": ", language->colon, depth))
+        say_two(to, text, length, ": ", language->colon, depth) ||
+        say_two(to, text, length, ", ", language->comma, depth))
         return;
     put(to, text, length);
 }

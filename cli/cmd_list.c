@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "bench/bench.h"
 #include "cli/cli.h"
 #include "collectives/comm.h"
@@ -285,12 +286,12 @@ enum { LIST_COUNT = sizeof lists / sizeof lists[0] };
 
 static nw_rc print_list(const struct list *list, bool titled)
 {
-    static const struct nw_column columns[] = {{"name", NW_LEFT}, {"", NW_WRAP}};
+    static const struct nw_column columns[] = {{"name", NW_NAME}, {"", NW_WRAP}};
     struct nw_table *table;
     struct row row;
 
     if (titled)
-        fprintf(stdout, "%s\n", list->title);
+        fprintf(stdout, "%s\n", nw_tr(list->title));
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
     for (size_t i = 0; list->row(i, &row); i++)
         nw_table_row(table, (const char *[]){row.name, row.about});

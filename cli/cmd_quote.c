@@ -6,6 +6,7 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "cli/cli.h"
 #include "results/quote.h"
 
@@ -42,7 +43,8 @@ static nw_rc init(const char *path, bool force)
         return nw_fail(NW_EIO, "%s: cannot write: %s", path, strerror(errno));
     }
     NW_TRY(nw_atomic_commit(file));
-    printf("%s: fill in what the vendor promises, then: nodeworth audit --quote %s\n", path, path);
+    nw_print(stdout, "%s: fill in what the vendor promises, then: nodeworth audit --quote %s\n",
+             path, path);
     return nw_cli_finish_stdout();
 }
 
@@ -63,7 +65,7 @@ static nw_rc check(const char *path, bool json)
     }
     for (size_t i = 0; i < nw_quote_row_count; i++)
         count += quote.lines[i] > 0;
-    printf("%s: good; %zu of %zu keys are set\n", path, count, nw_quote_row_count);
+    nw_print(stdout, "%s: good; %zu of %zu keys are set\n", path, count, nw_quote_row_count);
     return nw_cli_finish_stdout();
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/words.h"
 #include "cli/emit_files.h"
 #include "cli/model_args.h"
 #include "model/search.h"
@@ -39,8 +40,8 @@ static void show(void *context, double share, uint64_t seen)
     if (!at->terminal || elapsed < 1)
         return;
     at->printed = true;
-    fprintf(stderr, "\r%3.0f %%, %.1f million plans, %.0f s left   ", 100 * share,
-            (double)seen / 1e6, share > 0 ? elapsed * (1 - share) / share : 0);
+    nw_print(stderr, "\r%3.0f %%, %.1f million plans, %.0f s left   ", 100 * share,
+             (double)seen / 1e6, share > 0 ? elapsed * (1 - share) / share : 0);
 }
 
 static nw_rc add_found(json_t *list, const struct nw_found *found)
@@ -128,7 +129,7 @@ static void print_command(FILE *stream, int argc, char **argv, const struct nw_f
     char options[NW_FOUND_OPTIONS_MAX];
 
     nw_found_options(found, options);
-    fprintf(stream, "\nThe fastest in full:\n\n  nodeworth predict");
+    nw_print(stream, "\nThe fastest in full:\n\n  nodeworth predict");
     for (int i = 1; i < argc; i++) {
         const int left_out = words_left_out(argv[i]);
 

@@ -7,6 +7,7 @@
 
 #include "base/io.h"
 #include "base/units.h"
+#include "base/words.h"
 
 #define MAX_PATH_LENGTH 1024
 
@@ -81,7 +82,7 @@ static void take_fitting(const struct nw_emission *emission, struct wanted *want
         }
     for (size_t i = 0; i < nw_emitter_count && !stated; i++)
         if (nw_emitters[i].check(emission) != NW_OK)
-            fprintf(stderr, "%s not written: %s\n", nw_emitters[i].file, nw_last_error()->text);
+            nw_print(stderr, "%s not written: %s\n", nw_emitters[i].file, nw_last_error()->text);
     nw_clear_error();
 }
 

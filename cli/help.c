@@ -112,8 +112,10 @@ error_t nw_help_parse(const struct argp *argp, int argc, char **argv, void *inpu
     stderr = real;
     fclose(kept);
     if (size > 0) {
-        for (char *line = strtok(said, "\n"); line != NULL; line = strtok(NULL, "\n"))
-            fprintf(stderr, "%s\n", nw_spoken(line));
+        for (char *line = strtok(said, "\n"); line != NULL && line[0] != 'T';
+             line = strtok(NULL, "\n"))
+            fprintf(stderr, "%s\n", nw_spoken(line)); /* up to "Try ... --help" */
+        nw_print(stderr, "More is said by %s --help\n", argv[0]);
         exit(2);
     }
     free(said);

@@ -70,7 +70,7 @@ def literals(path, macros):
         if quoted and not directive.endswith('include'):
             rest = tokens[j:j + 2]
             field = before == '=' and i > 2 and tokens[i - 3] == '.' and tokens[i - 2]
-            found.append((list(stack), unescape(''.join(parts)), rest[:1] == [','] and rest[1] in ('NW_LEFT', 'NW_RIGHT', 'NW_WRAP'),
+            found.append((list(stack), unescape(''.join(parts)), rest[:1] == [','] and rest[1] in ('NW_LEFT', 'NW_NAME', 'NW_RIGHT', 'NW_WRAP'),
                           field))
         directive = '' if token[0] != '\n' else directive
         i = max(j, i + 1)

@@ -146,16 +146,16 @@ static void print_plan(FILE *out, const struct nw_plan *plan)
 {
     char least[32], most[32], step[32], budget[32];
 
-    nw_print(out, "# minBytes %" PRIu64 " maxBytes %" PRIu64 " (%s to %s) step: ", plan->min_bytes,
-             plan->max_bytes, nw_format_bytes(least, plan->min_bytes),
-             nw_format_bytes(most, plan->max_bytes));
+    fprintf(out, "# minBytes %" PRIu64 " maxBytes %" PRIu64 " (%s to %s) step: ", plan->min_bytes,
+            plan->max_bytes, nw_format_bytes(least, plan->min_bytes),
+            nw_format_bytes(most, plan->max_bytes));
     if (plan->step_factor > 1)
-        nw_print(out, "%d(factor)", plan->step_factor);
+        fprintf(out, "%d(factor)", plan->step_factor);
     else
-        nw_print(out, "%s(bytes)", nw_format_bytes(step, plan->step_bytes));
-    nw_print(out, " warmup iters: %d validation: %d ", plan->warmup_iters, plan->check);
+        fprintf(out, "%s(bytes)", nw_format_bytes(step, plan->step_bytes));
+    fprintf(out, " warmup iters: %d validation: %d ", plan->warmup_iters, plan->check);
     if (plan->iters > 0)
-        nw_print(out, "iters: %" PRIu64 "\n", plan->iters);
+        fprintf(out, "iters: %" PRIu64 "\n", plan->iters);
     else
         nw_print(out, "iters: until the interval is within +/-%g %%, for %s a size\n",
                  100 * plan->stop_rel_ci, nw_format_ns(budget, plan->budget_ns));

@@ -188,15 +188,15 @@ static void coll_footer(struct nw_bench_text *text)
     }
     /* nccl-tests' last lines, for what parses them */
     if (text->checked > 0)
-        nw_print(text->stream, "# Out of bounds values : %" PRId64 " %s\n", text->wrong,
-                 text->wrong > 0 ? "FAILED" : "OK");
+        fprintf(text->stream, "# Out of bounds values : %" PRId64 " %s\n", text->wrong,
+                text->wrong > 0 ? "FAILED" : "OK");
     else
-        nw_print(text->stream, "# Out of bounds values : N/A\n");
+        fprintf(text->stream, "# Out of bounds values : N/A\n");
     if (text->busbw_count > 0)
-        nw_print(text->stream, "# Avg bus bandwidth    : %g \n#\n",
-                 text->busbw_sum / (double)text->busbw_count / 1e9);
+        fprintf(text->stream, "# Avg bus bandwidth    : %g \n#\n",
+                text->busbw_sum / (double)text->busbw_count / 1e9);
     else
-        nw_print(text->stream, "# Avg bus bandwidth    : N/A\n#\n");
+        fprintf(text->stream, "# Avg bus bandwidth    : N/A\n#\n");
 }
 
 /* ---- case pairs -------------------------------------------------------------------------------
@@ -227,13 +227,13 @@ static void pairs_record(struct nw_bench_text *text, const struct nw_record *rec
 {
     char time[32], interval[32], rate[32], wrong[32];
 
-    nw_print(text->stream, "pair %5d %5d  %-20s %-20s  %10" PRIu64 "  %9s  %6s  %8s %6s%s\n",
-             record->peer_a, record->peer_b, record->host_a, record->host_b, record->bytes,
-             nw_bench_cell(time, record->time_ns.median / 1e3, 9),
-             nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
-             nw_bench_cell(rate, record->busbw_bytes_per_s / 1e9, 8),
-             nw_bench_wrong_cell(wrong, record),
-             strcmp(record->collective, NW_FLEET_ONE_WAY) == 0 ? nw_tr(" there and back") : "");
+    fprintf(text->stream, "pair %5d %5d  %-20s %-20s  %10" PRIu64 "  %9s  %6s  %8s %6s%s\n",
+            record->peer_a, record->peer_b, record->host_a, record->host_b, record->bytes,
+            nw_bench_cell(time, record->time_ns.median / 1e3, 9),
+            nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
+            nw_bench_cell(rate, record->busbw_bytes_per_s / 1e9, 8),
+            nw_bench_wrong_cell(wrong, record),
+            strcmp(record->collective, NW_FLEET_ONE_WAY) == 0 ? nw_tr(" there and back") : "");
 }
 
 static void pairs_footer(struct nw_bench_text *text)
@@ -293,11 +293,11 @@ static void scaling_record(struct nw_bench_text *text, const struct nw_record *r
 
     const double efficiency = record->busbw_bytes_per_s / text->held.busbw_bytes_per_s;
 
-    nw_print(text->stream, "scaling %12" PRIu64 "  %5d %5d  %-24s  %9s %6s %8s", record->bytes,
-             record->host_count, record->rank_count, group_text(record, group),
-             nw_bench_cell(time, record->time_ns.median / 1e3, 9),
-             nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
-             nw_bench_cell(rate, record->busbw_bytes_per_s / 1e9, 8));
+    fprintf(text->stream, "scaling %12" PRIu64 "  %5d %5d  %-24s  %9s %6s %8s", record->bytes,
+            record->host_count, record->rank_count, group_text(record, group),
+            nw_bench_cell(time, record->time_ns.median / 1e3, 9),
+            nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
+            nw_bench_cell(rate, record->busbw_bytes_per_s / 1e9, 8));
     fprintf(text->stream, "  %8s %%", nw_bench_cell(percent, 100 * efficiency, 8));
     wire_cells(text, record);
 }
@@ -316,10 +316,10 @@ static void scaling_footer(struct nw_bench_text *text)
         if (i > 0 && is_base(record, base))
             break;
         if (i == 0)
-            nw_print(text->stream, " efficiency, %% of the bus bandwidth over %d host%s\n# %12s",
-                     record->host_count, record->host_count == 1 ? "" : "s", "size (B)");
+            fprintf(text->stream, " efficiency, %% of the bus bandwidth over %d host%s\n# %12s",
+                    record->host_count, record->host_count == 1 ? "" : "s", "size (B)");
         else
-            nw_print(text->stream, "  %3d hosts", record->host_count);
+            fprintf(text->stream, "  %3d hosts", record->host_count);
         base = i == 0 ? record : base;
     }
     base = NULL;
@@ -355,13 +355,13 @@ static void tcp_record(struct nw_bench_text *text, const struct nw_record *recor
     const double bytes_per_s = rate ? record->algbw_bytes_per_s : NAN;
     char time[32], interval[32], bytes[32], bits[32], wrong[32];
 
-    nw_print(text->stream, "tcp %-20s %-20s  %7d  %10" PRIu64 "  %9s  %6s  %8s %8s %6s\n",
-             record->host_a, record->host_b, record->stream_count, record->bytes,
-             nw_bench_cell(time, record->time_ns.median / 1e3, 9),
-             nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
-             rate ? nw_bench_cell(bytes, bytes_per_s / 1e9, 8) : "-",
-             rate ? nw_bench_cell(bits, bytes_per_s * 8 / 1e9, 8) : "-",
-             nw_bench_wrong_cell(wrong, record));
+    fprintf(text->stream, "tcp %-20s %-20s  %7d  %10" PRIu64 "  %9s  %6s  %8s %8s %6s\n",
+            record->host_a, record->host_b, record->stream_count, record->bytes,
+            nw_bench_cell(time, record->time_ns.median / 1e3, 9),
+            nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
+            rate ? nw_bench_cell(bytes, bytes_per_s / 1e9, 8) : "-",
+            rate ? nw_bench_cell(bits, bytes_per_s * 8 / 1e9, 8) : "-",
+            nw_bench_wrong_cell(wrong, record));
 }
 
 /* ---- the layouts ------------------------------------------------------------------------------

@@ -185,13 +185,12 @@ static void p2p_footer(struct nw_bench_text *text)
 
 static void gemm_header(const struct nw_bench_text *text)
 {
-    nw_print(
-        text->stream,
-        "#\n# gemm: matrix products on all GPUs at once; clock, power, temperature and reasons "
-        "to throttle: the worst seen under load%s\n#\n"
-        "#    %4s  %-20s %-7s %-8s %16s  %9s  %8s  %6s  %11s  %9s  %4s  %6s  %s\n",
-        nw_bench_simulated(text), "rank", "host", "by", "type", "m x n x k", "time (us)", "TFLOP/s",
-        "+/-(%)", "clock (MHz)", "power (W)", "C", "#wrong", "slowed down by");
+    fprintf(text->stream,
+            "#\n# gemm: matrix products on all GPUs at once; clock, power, temperature and reasons "
+            "to throttle: the worst seen under load%s\n#\n"
+            "#    %4s  %-20s %-7s %-8s %16s  %9s  %8s  %6s  %11s  %9s  %4s  %6s  %s\n",
+            nw_bench_simulated(text), "rank", "host", "by", "type", "m x n x k", "time (us)",
+            "TFLOP/s", "+/-(%)", "clock (MHz)", "power (W)", "C", "#wrong", "slowed down by");
 }
 
 /* "1755/1980": of a limit. */
@@ -231,16 +230,16 @@ static void gemm_record(struct nw_bench_text *text, const struct nw_record *reco
     char time[32], rate[32], interval[32], clock[64], power[64], heat[32], wrong[32], why[160];
     char shape[64];
 
-    nw_print(text->stream,
-             "gemm %4d  " HOST " %-7s %-8s %16s  %9s  %8s  %6s  %11s  %9s  %4s  %6s  %s\n",
-             record->peer_a, record->host_a, record->lane, record->dtype, shape_cell(shape, record),
-             nw_bench_cell(time, record->time_ns.median / 1e3, 9),
-             nw_bench_cell(rate, record->flop_per_s / 1e12, 8),
-             nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
-             of_limit(clock, state->sm_clock_hz / 1e6, state->sm_max_clock_hz / 1e6),
-             of_limit(power, state->power_w, state->power_limit_w),
-             nw_bench_cell(heat, state->temperature_c, 3), nw_bench_wrong_cell(wrong, record),
-             throttle_cell(why, state));
+    fprintf(text->stream,
+            "gemm %4d  " HOST " %-7s %-8s %16s  %9s  %8s  %6s  %11s  %9s  %4s  %6s  %s\n",
+            record->peer_a, record->host_a, record->lane, record->dtype, shape_cell(shape, record),
+            nw_bench_cell(time, record->time_ns.median / 1e3, 9),
+            nw_bench_cell(rate, record->flop_per_s / 1e12, 8),
+            nw_bench_cell(interval, nw_bench_rel_percent(record), 6),
+            of_limit(clock, state->sm_clock_hz / 1e6, state->sm_max_clock_hz / 1e6),
+            of_limit(power, state->power_w, state->power_limit_w),
+            nw_bench_cell(heat, state->temperature_c, 3), nw_bench_wrong_cell(wrong, record),
+            throttle_cell(why, state));
 }
 
 /* ---- case overlap ------------------------------------------------------------------------------
@@ -248,18 +247,18 @@ static void gemm_record(struct nw_bench_text *text, const struct nw_record *reco
 
 static void overlap_header(const struct nw_bench_text *text)
 {
-    nw_print(text->stream,
-             "#\n# overlap: a collective beside matrix products on the same GPUs%s\n#\n"
-             "#       %-14s %-8s %-8s  %12s  %10s  %11s  %14s  %15s  %10s  %6s\n",
-             nw_bench_simulated(text), "collective", "lane", "type", "size (B)", "alone (us)",
-             "beside (us)", "alone TFLOP/s", "beside TFLOP/s", "hidden (%)", "#wrong");
+    fprintf(text->stream,
+            "#\n# overlap: a collective beside matrix products on the same GPUs%s\n#\n"
+            "#       %-14s %-8s %-8s  %12s  %10s  %11s  %14s  %15s  %10s  %6s\n",
+            nw_bench_simulated(text), "collective", "lane", "type", "size (B)", "alone (us)",
+            "beside (us)", "alone TFLOP/s", "beside TFLOP/s", "hidden (%)", "#wrong");
 }
 
 static void overlap_record(struct nw_bench_text *text, const struct nw_record *record)
 {
     char alone[32], beside[32], free_rate[32], rate[32], hidden[32], wrong[32];
 
-    nw_print(
+    fprintf(
         text->stream, "overlap %-14s %-8s %-8s  %12" PRIu64 "  %10s  %11s  %14s  %15s  %10s  %6s\n",
         record->collective, record->lane, record->dtype, record->bytes,
         nw_bench_cell(alone, record->alone_ns / 1e3, 10),

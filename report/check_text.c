@@ -78,7 +78,7 @@ static void paint(FILE *stream, bool colour, nw_severity severity)
 
     if (colour)
         fputs(codes[severity], stream);
-    fputs(nw_severity_name(severity), stream);
+    fputs(nw_tr(nw_severity_name(severity)), stream);
     if (colour)
         fputs("\033[0m", stream);
 }

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 
 static const char *const nvlink_ways[] = {"one-way", "bidirectional", NULL};
 static const char *const network_kinds[] = {"infiniband", "roce",     "ethernet", "efa",
@@ -193,12 +194,12 @@ nw_rc nw_quote_template(FILE *stream)
     const char *section = "";
     char text[512], accepted[240];
 
-    fprintf(stream, "# What the vendor promises. Remove the \"#\" before a key = value line and "
-                    "write the offer's figure.\n"
-                    "# Leave out what is not promised. The values below are examples, never used "
-                    "unless you say so.\n"
-                    "# Check: nodeworth quote check FILE    Hold against a machine: nodeworth "
-                    "audit --quote FILE\n");
+    nw_print(stream, "# What the vendor promises. Remove the \"#\" before a key = value line and "
+                     "write the offer's figure.\n"
+                     "# Leave out what is not promised. The values below are examples, never used "
+                     "unless you say so.\n"
+                     "# Check: nodeworth quote check FILE    Hold against a machine: nodeworth "
+                     "audit --quote FILE\n");
     for (size_t i = 0; i < nw_quote_row_count; i++) {
         const struct nw_quote_row *row = &nw_quote_rows[i];
 
@@ -206,7 +207,7 @@ nw_rc nw_quote_template(FILE *stream)
             fprintf(stream, "\n[%s]\n", row->section);
         section = row->section;
         accepted_text(row, accepted, sizeof accepted);
-        snprintf(text, sizeof text, "%s%s", row->help, accepted);
+        snprintf(text, sizeof text, "%s%s", nw_tr(row->help), accepted);
         nw_print_wrapped(stream, "# ", "# ", text);
         fprintf(stream, "#%s = %s\n", row->key, row->example);
     }

@@ -26,8 +26,9 @@ static const struct nw_words some[] = {
     {"100 %% done", "完成 100 %%"},
     {"No such file or directory", "没有那个文件"},
     {"The quote is met", "报价已兑现"},
+    {"unknown \"%.80s\"%s%s%s Accepted: %s%sor %d", "未知“%s”%s%s%s 可用：%s%s或 %d"},
 };
-static const struct nw_language chinese = {"zh", "", some, COUNT(some), "；", "。", "："};
+static const struct nw_language chinese = {"zh", "", some, COUNT(some), "；", "。", "：", "，"};
 
 static const char *said(const struct nw_words_index *index, const char *text, char out[512])
 {
@@ -50,6 +51,13 @@ Test(base_words, sentences_are_found_by_their_form)
         {"x: cannot open: No such file or directory", "x：无法打开：没有那个文件"},
         {"no memory for a name of 12 bytes", "内存不足：放不下 12 字节的 名称"},
         {"no memory for a name", "内存不足：放不下 名称"}, /* parts are translated, too */
+        {"met, 3 of 8 GPUs, x", "达标，8 张 GPU 中的 3 张，x"},
+        {"H100, 80 GiB", "H100, 80 GiB"},
+        {"63 by 126", "63，由 126"},
+        {"nothing by chance", "nothing by chance"}, /* too few words of its own */
+        {"unknown \"y\"; did you mean \"x\"? Accepted: a, b or 3",
+         "未知“y”; did you mean \"x\"? 可用：a, b 或 3"},
+        {"unknown \"y\". Accepted: or 3", "未知“y”. 可用：或 3"},
         {"gpu0: x: cannot open: met", "gpu0: x：无法打开：达标"},
         {"met; 3 of 8 GPUs; who knows", "达标；8 张 GPU 中的 3 张；who knows"},
         {"The quote is met. 3 of 8 GPUs", "报价已兑现。8 张 GPU 中的 3 张"},
