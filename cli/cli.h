@@ -31,6 +31,7 @@ int nw_cmd_infer(int argc, char **argv);
 int nw_cmd_show(int argc, char **argv);
 int nw_cmd_compare(int argc, char **argv);
 int nw_cmd_baseline(int argc, char **argv);
+int nw_cmd_merge(int argc, char **argv);
 int nw_cmd_list(int argc, char **argv);
 int nw_cmd_replay(int argc, char **argv);
 int nw_cmd_report(int argc, char **argv);

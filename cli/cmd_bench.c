@@ -195,6 +195,12 @@ static nw_rc check_same_hosts(const struct session *session, const struct nw_con
 {
     const struct nw_context *old = &session->unfinished->context;
 
+    if (old->simulated != context->simulated)
+        return nw_fail(NW_EUSAGE,
+                       "%s: the run to go on with is %s and this one is %s: they never go into one "
+                       "file; start without --resume, to another file",
+                       session->path, old->simulated ? "simulated" : "real",
+                       context->simulated ? "simulated" : "real");
     for (int host = 0; old->hosts != NULL && host < context->host_count; host++)
         if (strcmp(old->hosts[host].name, context->hosts[host].name) != 0)
             return nw_fail(NW_EUSAGE,

@@ -29,6 +29,7 @@ static const struct nw_command nw_commands[] = {
     {"compare", "which machine is faster, before and after, a node against a baseline",
      nw_cmd_compare},
     {"baseline", "what the nodes of a set usually reach, as a file for compare", nw_cmd_baseline},
+    {"merge", "several results files as one; names hidden for strangers", nw_cmd_merge},
     {"quote", "write or check a vendor's quote file", nw_cmd_quote},
     {"audit", "hold results against a quote and against physics", nw_cmd_audit},
     {"report", "results as one page to read and pass on: HTML, offline, English and Chinese",

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/io.h"
 #include "base/json.h"
@@ -10,7 +11,54 @@
 struct nw_results_writer {
     struct nw_line_file *lines;
     struct nw_text text; /* reused for every line */
+    char *path;
+    int simulated; /* the file's runs: 1 simulated, 0 real, -1 none yet */
 };
+
+/* ---- simulated and real results never go into one file -----------------------------------------
+ */
+
+static nw_rc check_simulated(struct nw_results_writer *writer, bool simulated)
+{
+    if (writer->simulated < 0)
+        writer->simulated = simulated;
+    if (writer->simulated == simulated)
+        return NW_OK;
+    return nw_fail(NW_EUSAGE,
+                   "%s: holds %s results, and these are %s: they never go into one file; give "
+                   "another name",
+                   writer->path, writer->simulated ? "simulated" : "real",
+                   simulated ? "simulated" : "real");
+}
+
+static nw_rc see_context(void *user, struct nw_context *context,
+                         const struct nw_results_place *place)
+{
+    struct nw_results_writer *writer = user;
+
+    (void)place;
+    if (writer->simulated < 0)
+        writer->simulated = context->simulated;
+    return NW_OK;
+}
+
+static nw_rc see_record(void *user, struct nw_record *record, const struct nw_results_place *place)
+{
+    (void)user, (void)record, (void)place;
+    return NW_OK;
+}
+
+/* What a file that is gone on with holds. A file without a run yet, or a pipe, has no say. */
+static void look_at_file(struct nw_results_writer *writer)
+{
+    const struct nw_results_visitor visitor = {
+        .user = writer, .brief = true, .on_context = see_context, .on_record = see_record};
+    struct stat status;
+
+    if (stat(writer->path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0 &&
+        nw_results_each(writer->path, &visitor) != NW_OK)
+        nw_clear_error();
+}
 
 void nw_finding_line_write(struct nw_text *text, const struct nw_finding *finding)
 {
@@ -32,14 +80,20 @@ nw_rc nw_results_create(const char *path, bool resume, struct nw_results_writer 
 {
     struct nw_results_writer *writer = calloc(1, sizeof *writer);
 
-    if (writer == NULL)
+    if (writer == NULL || (writer->path = strdup(path)) == NULL) {
+        free(writer);
         return nw_fail(NW_ENOMEM, "%s: no memory for writing", path);
+    }
+    writer->simulated = -1;
     const nw_rc rc = nw_lines_open(path, !resume, &writer->lines);
 
     if (rc != NW_OK) {
+        free(writer->path);
         free(writer);
         return rc;
     }
+    if (resume)
+        look_at_file(writer);
     *writer_out = writer;
     return NW_OK;
 }
@@ -58,6 +112,7 @@ static nw_rc flush(struct nw_results_writer *writer)
 
 nw_rc nw_results_write_context(struct nw_results_writer *writer, const struct nw_context *context)
 {
+    NW_TRY(check_simulated(writer, context->simulated));
     nw_context_write(&writer->text, context);
     NW_TRY(flush(writer));
     for (size_t i = 0; i < context->findings.count; i++)
@@ -90,6 +145,7 @@ nw_rc nw_results_close(struct nw_results_writer *writer)
     const nw_rc rc = nw_lines_close(writer->lines);
 
     nw_text_free(&writer->text);
+    free(writer->path);
     free(writer);
     return rc;
 }

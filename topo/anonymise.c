@@ -28,7 +28,7 @@ static bool is_known(const struct nw_names *names, const char *text)
     return false;
 }
 
-static nw_rc add_name(struct nw_names *names, const char *text, const char *replacement)
+nw_rc nw_hidden_add(struct nw_names *names, const char *text, const char *replacement)
 {
     struct nw_name name = {.length = strlen(text)};
 
@@ -64,7 +64,7 @@ static int by_first_byte(const void *a, const void *b)
     return tolower((unsigned char)x->text[0]) - tolower((unsigned char)y->text[0]);
 }
 
-static void sort_names(struct nw_names *names)
+void nw_hidden_sort(struct nw_names *names)
 {
     size_t i = 0;
 
@@ -77,7 +77,7 @@ static void sort_names(struct nw_names *names)
     }
 }
 
-static void free_names(struct nw_names *names)
+void nw_hidden_free(struct nw_names *names)
 {
     for (size_t i = 0; i < names->count; i++) {
         free(names->items[i].text);
@@ -108,10 +108,10 @@ static nw_rc add_host(struct nw_names *names, const struct nw_topo *topo, char r
     name[strcspn(name, ".")] = '\0';
     snprintf(replacement, 32, "host-%08" PRIx32,
              (uint32_t)nw_hash_text(&names->key, "host", name[0] != '\0' ? name : topo->host));
-    NW_TRY(add_name(names, topo->host, replacement));
+    NW_TRY(nw_hidden_add(names, topo->host, replacement));
     /* A host that is called as one of its devices: the devices' names stay, the host's field is
      * replaced all the same. */
-    return names_a_device(topo, name) ? NW_OK : add_name(names, name, replacement);
+    return names_a_device(topo, name) ? NW_OK : nw_hidden_add(names, name, replacement);
 }
 
 static bool is_said_openly(const char *source)
@@ -136,9 +136,9 @@ static nw_rc add_files(struct nw_names *names, const char *source)
 
             snprintf(replacement, sizeof replacement, "file-%08" PRIx32,
                      (uint32_t)nw_hash_text(&names->key, "file", part));
-            NW_TRY(add_name(names, part, replacement));
+            NW_TRY(nw_hidden_add(names, part, replacement));
             if (strlen(file) >= 4)
-                NW_TRY(add_name(names, file, replacement));
+                NW_TRY(nw_hidden_add(names, file, replacement));
         }
         source += length + (end != NULL ? 3 : 0);
     }
@@ -179,7 +179,7 @@ static nw_rc add_fact(struct nw_names *names, const struct nw_fact *fact)
     }
     snprintf(text, sizeof text, "%s", fact->text);
     nw_scramble(&names->key, nw_fact_rows[fact->id].key, text);
-    return add_name(names, fact->text, text);
+    return nw_hidden_add(names, fact->text, text);
 }
 
 /* Texts that are a secret as a whole: what a cable leads to, where data lie. */
@@ -195,7 +195,7 @@ static nw_rc add_whole(struct nw_names *names, const struct nw_fact *fact)
         if (whole[i].id == fact->id) {
             snprintf(text, sizeof text, "%s%08" PRIx32, whole[i].prefix,
                      (uint32_t)nw_hash_text(&names->key, whole[i].prefix, fact->text));
-            return add_name(names, fact->text, text);
+            return nw_hidden_add(names, fact->text, text);
         }
     return NW_OK;
 }
@@ -310,10 +310,10 @@ nw_rc nw_topo_anonymise(struct nw_topo *topo, const char *seed)
     char host[32];
     nw_rc rc = collect(&names, topo, host);
 
-    sort_names(&names);
+    nw_hidden_sort(&names);
     if (rc == NW_OK)
         rc = rewrite_all(&names, topo, host);
-    free_names(&names);
+    nw_hidden_free(&names);
     return rc;
 }
 

@@ -1,7 +1,7 @@
-/* Private to topo/. Replacing what tells who a machine belongs to: the pieces of
- * nw_topo_anonymise. Every replacement is a function of the key and of what it replaces, so equal
- * ones stay equal, in one file and in all files of one seed; without the key nobody can undo it or
- * try names out.
+/* Private to topo/ and results/anonymise.c. Replacing what tells who a machine belongs to: the
+ * pieces of nw_topo_anonymise. Every replacement is a function of the key and of what it replaces,
+ * so equal ones stay equal, in one file and in all files of one seed; without the key nobody can
+ * undo it or try names out.
  *
  * anonymise_hash.c: numbers (GUIDs, MAC and IP addresses); anonymise_text.c: finds them in texts.
  */
@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/err.h"
 
 struct nw_secrets;
 
@@ -56,6 +58,11 @@ struct nw_names {
     size_t first[257]; /* by first byte in lower case, once sorted */
     struct nw_hash_key key;
 };
+
+/* Texts of one letter, and those that are there, are passed over. */
+nw_rc nw_hidden_add(struct nw_names *names, const char *text, const char *replacement);
+void nw_hidden_sort(struct nw_names *names); /* behind the last one, before any text is looked at */
+void nw_hidden_free(struct nw_names *names);
 
 /* A copy of `text` without what is secret; free it. NULL: out of memory. */
 char *nw_anonymous_text(const struct nw_names *names, const char *text, unsigned holds);
