@@ -1,7 +1,7 @@
-/* Private to topo/ and results/anonymise.c. Replacing what tells who a machine belongs to: the
- * pieces of nw_topo_anonymise. Every replacement is a function of the key and of what it replaces,
- * so equal ones stay equal, in one file and in all files of one seed; without the key nobody can
- * undo it or try names out.
+/* Public. Replacing what tells who a machine belongs to: the pieces of nw_topo_anonymise, for
+ * results as well. Every replacement is a function of the key and of what it replaces, so equal
+ * ones stay equal, in one file and in all files of one seed; without the key nobody can undo it or
+ * try names out.
  *
  * anonymise_hash.c: numbers (GUIDs, MAC and IP addresses); anonymise_text.c: finds them in texts.
  */
