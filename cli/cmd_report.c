@@ -113,6 +113,7 @@ int nw_cmd_report(int argc, char **argv)
 
     if (rc != NW_OK)
         return nw_cli_fail(rc);
+    judgement.left_out_count = args.left_out_count;
     rc = check(&args, &judgement.results);
     if (rc == NW_OK)
         rc = nw_topo_files_read(&args.topo_files, &topos);

@@ -153,9 +153,12 @@ static nw_rc compare_lanes(struct nw_judgement *judgement)
     return NW_OK;
 }
 
-/* No pairs, or more ends than can be held against each other: then there is no such section. */
+/* No pairs, not all of them, or more ends than can be held against each other: then there is no
+ * such section. */
 static nw_rc compare_hosts(struct nw_judgement *judgement)
 {
+    if (judgement->left_out_count > 0)
+        return NW_OK;
     const nw_rc rc = nw_fleet_of_results(&judgement->results, &judgement->fleet);
 
     judgement->compared = rc == NW_OK;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/inputs.h"
+#include "cli/report_read.h"
 #include "results/quote.h"
 
 static const struct nw_option own_rows[] = {
@@ -181,6 +182,16 @@ static const struct nw_option search_rows[] = {
 #define BATCH_COUNT  (sizeof batch_rows / sizeof batch_rows[0])
 #define OWN_COUNT    (sizeof own_rows / sizeof own_rows[0])
 
+static nw_rc read_for_page(const struct nw_cli *cli, struct nw_model_args *args,
+                           struct nw_results *results)
+{
+    for (size_t i = 0; i < args->results_files.count; i++)
+        NW_TRY(nw_report_read(args->results_files.items[i], results, &args->left_out_count));
+    for (int i = 0; i < cli->positional_count; i++)
+        NW_TRY(nw_report_read(cli->positional[i], results, &args->left_out_count));
+    return NW_OK;
+}
+
 static nw_rc parse(struct nw_cli *cli, int argc, char **argv, unsigned takes,
                    struct nw_model_args *args, struct nw_results *results)
 {
@@ -189,7 +200,9 @@ static nw_rc parse(struct nw_cli *cli, int argc, char **argv, unsigned takes,
     NW_TRY(nw_cli_parse(cli, argc, argv, !options_only));
     if (options_only)
         return NW_OK;
-    NW_TRY(nw_cli_read_all_measured(&args->results_files, cli, results));
+    NW_TRY((takes & NW_ARGS_REPORT) != 0
+               ? read_for_page(cli, args, results)
+               : nw_cli_read_all_measured(&args->results_files, cli, results));
     if (args->quote_path == NULL)
         return NW_OK;
     NW_TRY(nw_quote_read(args->quote_path, &args->quote));

@@ -29,6 +29,7 @@ struct nw_model_args {
     struct nw_option_list topo_files;
     const char *report_output, *report_figures;
     bool report_letter;
+    size_t left_out_count; /* REPORT: records read and not kept */
     const char *replay_scale, *replay_trace, *replay_backend;
     int replay_steps, replay_hosts;
     double replay_budget_ns;

@@ -165,9 +165,7 @@ static nw_rc put_tools(FILE *stream, const struct nw_language *first)
 {
     const struct nw_language *language;
 
-    fputs("<div class=\"tools\" role=\"toolbar\" hidden aria-label=", stream);
-    nw_html_attribute(stream, nw_words(first, "Language and colours"));
-    fputs(">", stream);
+    fputs("<header class=\"tools\" hidden>", stream);
     for (size_t i = 0; i < LANGUAGES; i++) {
         NW_TRY(nw_language_find(keys[i], &language));
         fprintf(stream,
@@ -184,7 +182,7 @@ static nw_rc put_tools(FILE *stream, const struct nw_language *first)
     }
     fputs(">", stream);
     nw_html_text(stream, nw_words(first, "Light or dark"));
-    fputs("</button></div>\n", stream);
+    fputs("</button></header>\n", stream);
     return NW_OK;
 }
 

@@ -9,6 +9,7 @@
 #include "report/svg_bars.h"
 
 #define BARS_MAX 32
+#define RUNS_MAX 4
 
 struct sides {
     char names[BARS_MAX][96];
@@ -182,19 +183,19 @@ static nw_rc put_run(struct nw_html *html, const struct nw_lanes *lanes)
 nw_rc nw_html_lanes(struct nw_html *html)
 {
     const struct nw_page *page = html->page;
-    bool any = false;
+    size_t count = 0;
 
-    for (size_t i = 0; page->lanes != NULL && i < page->results->run_count; i++) {
+    for (size_t i = 0; page->lanes != NULL && i < page->results->run_count && count < RUNS_MAX;
+         i++) {
         const struct nw_lanes *lanes = &page->lanes[i];
 
         if (lanes->count == 0 && lanes->note_count == 0)
             continue;
-        if (!any)
+        if (count++ == 0)
             nw_html_begin(html, "lanes", "Ways side by side");
-        any = true;
         NW_TRY(put_run(html, lanes));
     }
-    if (any)
+    if (count > 0)
         nw_html_end(html);
     return NW_OK;
 }

@@ -140,6 +140,7 @@ void nw_map_draw(struct nw_html *html, const struct nw_map *map, const char *tit
                              .alone = html->alone,
                              .width = fmax(HEAD + cell * ends + 8, 240),
                              .height = HEAD + cell * ends + SCALE};
+    bool drawn[NW_MAP_ENDS_MAX][NW_MAP_ENDS_MAX] = {{false}};
     char text[16];
 
     nw_chart_open(&chart, id, title,
@@ -152,10 +153,17 @@ void nw_map_draw(struct nw_html *html, const struct nw_map *map, const char *tit
         nw_svg_words(html->stream, HEAD + cell * (i + 0.5), HEAD - 8, NULL, "middle", text);
         nw_svg_words(html->stream, HEAD - 8, HEAD + cell * (i + 0.5) + 4, NULL, "end", text);
     }
-    for (size_t i = map->pair_count; i > 0; i--) { /* the slowest of doubles stands on top */
-        draw_cell(html, map, &map->pairs[i - 1], false, cell);
-        if (map->both_ways)
-            draw_cell(html, map, &map->pairs[i - 1], true, cell);
+    for (size_t i = 0; i < map->pair_count; i++) {
+        const struct nw_map_pair *pair = &map->pairs[i];
+
+        if (drawn[pair->a][pair->b]) /* a slower one of the same two is there */
+            continue;
+        drawn[pair->a][pair->b] = true;
+        draw_cell(html, map, pair, false, cell);
+        if (!map->both_ways || drawn[pair->b][pair->a])
+            continue;
+        drawn[pair->b][pair->a] = true;
+        draw_cell(html, map, pair, true, cell);
     }
     if (map->most_bytes_per_s > 0)
         draw_scale(html, map, HEAD + cell * ends + 10);
