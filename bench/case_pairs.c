@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "bench/agree.h"
 #include "bench/pairs_parts.h"
+#include "bench/pairs_survive.h"
 #include "bench/pairs_swap.h"
 
 #define LATENCY_BYTES 8
@@ -158,6 +159,20 @@ static bool has_bandwidth(const struct nw_pairs *pairs)
 /* ---- suspects, of three hosts and more ---------------------------------------------------------
  */
 
+/* Both ends of a pair idle. */
+static void leave_out_lost(struct nw_pairs *pairs)
+{
+    const struct nw_comm *comm = pairs->bench->comm;
+
+    for (int rank = 0; rank < comm->rank_count; rank++) {
+        const int peer = pairs->peer_of_rank[rank];
+
+        if (peer >= 0 && (pairs->lost_hosts[comm->host_of_rank[rank]] ||
+                          pairs->lost_hosts[comm->host_of_rank[peer]]))
+            pairs->peer_of_rank[rank] = pairs->peer_of_rank[peer] = -1;
+    }
+}
+
 struct retests {
     int count, left_out;
     struct nw_pairs_again hosts[2 * RETESTS_MAX];
@@ -170,6 +185,7 @@ static nw_rc measure_again(struct nw_pairs *pairs, int a, int b)
 
     for (int rank = 0; rank < comm->rank_count; rank++)
         pairs->peer_of_rank[rank] = nw_pairs_peer_of_hosts(&pairs->plan, rank, a, b);
+    leave_out_lost(pairs);
     snprintf(title, sizeof title, "%.50s and %.50s again, alone%s", comm->host_names[a],
              comm->host_names[b], pairs->one_way ? ", one way at a time" : "");
     return unit(pairs, title, bandwidth_bytes(pairs));
@@ -240,38 +256,76 @@ static void tell_plan(struct nw_pairs *pairs)
             nw_format_ns(time, units * (pairs->bench->plan->budget_ns + UNIT_NS)));
 }
 
-static nw_rc run_round(struct nw_pairs *pairs, int round)
+/* A round at one size. */
+static nw_rc run_unit(struct nw_pairs *pairs, int number)
 {
-    const int ranks = pairs->bench->comm->rank_count;
+    const int ranks = pairs->bench->comm->rank_count, sizes = has_bandwidth(pairs) ? 2 : 1;
+    const int round = number / sizes;
     char title[96];
 
     for (int rank = 0; rank < ranks; rank++)
         pairs->peer_of_rank[rank] = nw_pairs_peer(&pairs->plan, rank, round);
+    leave_out_lost(pairs);
     snprintf(title, sizeof title, "pairs round %d of %d", round + 1, pairs->plan.round_count);
-    NW_TRY(unit(pairs, title, LATENCY_BYTES));
-    return has_bandwidth(pairs) ? unit(pairs, title, bandwidth_bytes(pairs)) : NW_OK;
+    return unit(pairs, title, number % sizes == 0 ? LATENCY_BYTES : bandwidth_bytes(pairs));
 }
 
+static bool judges_hosts(const struct nw_pairs *pairs)
+{
+    return pairs->plan.by_host && has_bandwidth(pairs);
+}
+
+enum { ROUNDS, RETESTS, FINDINGS, DONE };
+
+static nw_rc tell(struct nw_pairs *pairs)
+{
+    struct nw_comm *comm = pairs->bench->comm;
+    nw_rc rc = NW_OK;
+
+    if (comm->rank == 0 && judges_hosts(pairs))
+        rc = nw_pairs_tell_hosts(pairs);
+    if (comm->rank == 0 && rc == NW_OK)
+        rc = nw_pairs_tell_ranks(pairs);
+    return nw_agree(comm, rc); /* the others must not go on where rank 0 cannot */
+}
+
+static nw_rc step(struct nw_pairs *pairs, const struct nw_pairs_place *place)
+{
+    if (place->phase == ROUNDS) {
+        pairs->case_name = "pairs";
+        return run_unit(pairs, place->unit);
+    }
+    if (place->phase == RETESTS)
+        return judges_hosts(pairs) ? retest(pairs) : NW_OK;
+    return tell(pairs);
+}
+
+/* Hosts that are lost are left out, and the unit is measured without them. */
 static nw_rc run_rounds(void *user)
 {
     struct nw_pairs *pairs = user;
     struct nw_bench *bench = pairs->bench;
+    const int units = pairs->plan.round_count * (has_bandwidth(pairs) ? 2 : 1);
+    struct nw_pairs_place place = {.phase = ROUNDS};
 
-    pairs->case_name = "pairs";
     tell_plan(pairs);
-    for (int round = 0; round < pairs->plan.round_count; round++)
-        NW_TRY(run_round(pairs, round));
-    if (bench->dry)
-        return NW_OK;
-    if (pairs->plan.by_host && has_bandwidth(pairs))
-        NW_TRY(retest(pairs));
-    nw_rc rc = NW_OK;
+    if (!bench->dry)
+        NW_TRY(nw_pairs_guard(pairs));
+    while (place.phase < (bench->dry ? RETESTS : DONE)) {
+        nw_rc rc;
 
-    if (bench->comm->rank == 0 && pairs->plan.by_host && has_bandwidth(pairs))
-        rc = nw_pairs_tell_hosts(pairs);
-    if (bench->comm->rank == 0 && rc == NW_OK)
-        rc = nw_pairs_tell_ranks(pairs);
-    return nw_agree(bench->comm, rc); /* the others must not go on where rank 0 cannot */
+        place.pattern = bench->round;
+        rc = step(pairs, &place);
+        if (rc != NW_OK) {
+            NW_TRY(nw_pairs_survive(pairs, rc, &place));
+            continue;
+        }
+        if (place.phase > ROUNDS || ++place.unit >= units)
+            place.phase++;
+    }
+    NW_TRY(nw_pairs_tell_lost(pairs));
+    nw_pairs_unguard(pairs);
+    return NW_OK;
 }
 
 nw_rc nw_case_pairs(struct nw_bench *bench)
@@ -292,10 +346,12 @@ nw_rc nw_case_pairs(struct nw_bench *bench)
     pairs.group_of_rank = calloc(ranks, sizeof *pairs.group_of_rank);
     pairs.identities = calloc(ranks / 2, sizeof *pairs.identities);
     pairs.kept = calloc(ranks / 2, sizeof *pairs.kept);
+    pairs.lost_hosts = calloc((size_t)bench->comm->host_count, sizeof *pairs.lost_hosts);
     if (bench->comm->rank == 0 && !bench->dry)
         pairs.rates = calloc(ranks * (ranks - 1) / 2, sizeof *pairs.rates);
     if (pairs.peer_of_rank == NULL || pairs.group_of_rank == NULL || pairs.identities == NULL ||
-        pairs.kept == NULL || (bench->comm->rank == 0 && !bench->dry && pairs.rates == NULL))
+        pairs.kept == NULL || pairs.lost_hosts == NULL ||
+        (bench->comm->rank == 0 && !bench->dry && pairs.rates == NULL))
         rc = nw_fail(NW_ENOMEM, "no memory for the pairs of %zu ranks", ranks);
     else
         rc = NW_OK;
@@ -304,6 +360,7 @@ nw_rc nw_case_pairs(struct nw_bench *bench)
         rc = nw_bench_series(bench, run_rounds, &pairs);
     free(pairs.rates);
     free(pairs.kept);
+    free(pairs.lost_hosts);
     free(pairs.identities);
     free(pairs.group_of_rank);
     free(pairs.peer_of_rank);

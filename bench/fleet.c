@@ -357,7 +357,8 @@ static void judge_counts(struct nw_fleet_work *work)
     for (size_t i = 0; i < ends; i++) {
         struct nw_fleet_end *end = &work->scores->ends[i];
 
-        if (work->several[i] && end->failed_count == end->pair_count)
+        end->lost = work->fleet->lost != NULL && work->fleet->lost[i];
+        if (end->lost || (work->several[i] && end->failed_count == end->pair_count))
             end->state = NW_FLEET_FAILED;
         work->values[i] = (double)(end->slow_count + end->failed_count);
     }

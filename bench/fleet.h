@@ -26,6 +26,8 @@
 
 /* collective of a pair's record that was measured there, then back; others are both ways at once */
 #define NW_FLEET_ONE_WAY "one_way"
+/* finding: the host in `where` was lost in mid-run */
+#define NW_FLEET_HOST_FAILED "host-failed"
 
 #define NW_FLEET_SLOW_SHARE 0.75
 #define NW_FLEET_SLOW_Z     (-3.5) /* Iglewicz & Hoaglin's limit for an outlier */
@@ -71,10 +73,12 @@ struct nw_fleet { /* borrowed */
     int end_count, class_count;
     const struct nw_fleet_edge *edges;
     size_t edge_count;
+    const bool *lost; /* ends that failed in mid-run; NULL: none */
 };
 
 struct nw_fleet_end {
     nw_fleet_state state;
+    bool lost;    /* FAILED, whatever its pairs say */
     double share; /* of what the usual end can do, in the class where it is lowest; NAN */
     double z;     /* there; NAN */
     int class;    /* there, or where most of its pairs are bad; -1 */

@@ -130,7 +130,7 @@ static nw_rc tell_end(const struct tell *tell, int index)
     const char *where = tell->names->ends[index];
     char code[48];
 
-    if (!nw_fleet_is_suspect(end))
+    if (!nw_fleet_is_suspect(end) || end->lost)
         return NW_OK;
     snprintf(code, sizeof code, "%s-%s", tell->names->kind, nw_fleet_state_name(end->state));
     if (end->state == NW_FLEET_SLOW)

@@ -18,6 +18,9 @@ struct nw_pairs {
     int pair_count;             /* of a round */
     struct nw_pair_rate *rates; /* rank 0: of all pairs at the bandwidth size */
     size_t rate_count;
+    struct nw_lifeline *lifeline; /* NULL: a rank's death ends the case */
+    bool *lost_hosts;
+    uint32_t losses_noted; /* of lifeline->lost */
 };
 
 /* Of three hosts and more; rank 0. */

@@ -8,9 +8,20 @@
 nw_rc nw_pairs_judge_hosts(const struct nw_pairs *pairs, struct nw_pairs_fleet *judged_out)
 {
     const struct nw_pairs_plan *plan = &pairs->plan;
+    struct nw_pair_rate *rates = calloc(pairs->rate_count + 1, sizeof *rates);
+    size_t count = 0;
+    nw_rc rc;
 
-    return nw_pairs_fleet_judge(pairs->rates, pairs->rate_count, plan->host_of_rank,
-                                plan->rank_count, plan->host_count, judged_out);
+    if (rates == NULL)
+        return nw_fail(NW_ENOMEM, "no memory to judge %zu pairs", pairs->rate_count);
+    for (size_t i = 0; i < pairs->rate_count; i++)
+        if (!pairs->lost_hosts[plan->host_of_rank[pairs->rates[i].edge.a]] &&
+            !pairs->lost_hosts[plan->host_of_rank[pairs->rates[i].edge.b]])
+            rates[count++] = pairs->rates[i];
+    rc = nw_pairs_fleet_judge(rates, count, plan->host_of_rank, plan->rank_count, plan->host_count,
+                              judged_out);
+    free(rates);
+    return rc;
 }
 
 static void tell_slow(struct nw_pairs *pairs, const struct nw_slow_pairs *slow)

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bench/lifeline.h"
+
 #define NW_BENCH_STATUS_WORDS 24
 #define NW_BENCH_STATUS_TEXT  (NW_BENCH_STATUS_WORDS * 8)
 
@@ -24,6 +26,7 @@ struct nw_bench_status {
     _Atomic uint64_t records;     /* handed out (rank 0) */
     _Atomic uint32_t sequence;    /* odd: the text is being written */
     _Atomic uint64_t words[NW_BENCH_STATUS_WORDS];
+    struct nw_lifeline lifeline;
 };
 
 /* `status` NULL: nothing is done. A longer text is cut. */

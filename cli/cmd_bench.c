@@ -14,6 +14,7 @@
 #include "cli/lanes.h"
 #include "cli/launch.h"
 #include "cli/progress.h"
+#include "cli/resume.h"
 #include "cli/shapes.h"
 #include "cli/watch.h"
 #include "report/bench_text.h"
@@ -35,6 +36,7 @@ struct session {
     struct nw_progress_line progress;
     struct nw_results before;        /* --resume: what the file holds */
     const struct nw_run *unfinished; /* its last run, to go on in; NULL: a new one is begun */
+    struct nw_cli_resume fewer;      /* that run had more hosts; rank_count 0: it had the same */
     bool nothing_left;               /* its last run reached its end */
     bool lane_broke;
     nw_rc rc; /* what the run came to, for the exit code of --backend local */
@@ -55,6 +57,15 @@ static nw_rc find_path(struct session *session)
     if ((size_t)length >= sizeof session->path)
         return nw_fail(NW_EUSAGE, "the name of the results file is too long");
     return plan->out_dir != NULL ? nw_make_directory(plan->out_dir) : NW_OK;
+}
+
+/* On some of its hosts only pairs can be gone on with. */
+static bool has_fewer_hosts(const struct session *session, const struct nw_comm *comm)
+{
+    const struct nw_context *context = &session->unfinished->context;
+
+    return comm->host_count < context->host_count && comm->rank_count < context->rank_count &&
+           strcmp(session->plan.cases_text, "pairs") == 0;
 }
 
 static nw_rc check_resumable(const struct session *session, const struct nw_comm *comm)
@@ -91,6 +102,8 @@ static nw_rc read_before(struct session *session, const struct nw_comm *comm)
         return NW_OK;
     }
     session->unfinished = &before->runs[before->run_count - 1];
+    if (has_fewer_hosts(session, comm))
+        return nw_cli_resume_open(session->unfinished, comm, session->path, &session->fewer);
     return check_resumable(session, comm);
 }
 
@@ -100,8 +113,12 @@ static nw_rc open_sinks(struct session *session, const struct nw_comm *comm)
     NW_TRY(read_before(session, comm));
     if (session->nothing_left)
         return NW_OK;
-    if (session->path[0] != '\0')
+    if (session->path[0] != '\0') {
         NW_TRY(nw_results_create(session->path, session->plan.resume, &session->file));
+        if (session->status != NULL)
+            snprintf(session->status->lifeline.results, sizeof session->status->lifeline.results,
+                     "%s", session->path);
+    }
     session->progress =
         nw_progress_open(strcmp(session->plan.progress, "auto") == 0, !session->plan.json);
     if (session->plan.json)
@@ -128,6 +145,7 @@ static nw_rc close_sinks(struct session *session, bool complete)
             (void)nw_results_close(writers[i]); /* the first failure counts */
         first = first == NW_OK ? rc : first;
     }
+    nw_cli_resume_free(&session->fewer);
     nw_results_free(&session->before);
     return first;
 }
@@ -191,6 +209,36 @@ static void write_excluded(const struct session *session)
     }
 }
 
+static nw_rc on_finding(void *user, const struct nw_finding *finding);
+
+/* Hosts of the file that are not here any more; told once. */
+static nw_rc tell_left_out(struct session *session, const struct nw_context *context)
+{
+    const struct nw_context *old = &session->unfinished->context;
+
+    for (int host = 0; host < old->host_count; host++) {
+        struct nw_findings list = {0};
+        bool here = false, told = false;
+        nw_rc rc;
+
+        for (int i = 0; i < context->host_count; i++)
+            here |= strcmp(context->hosts[i].name, old->hosts[host].name) == 0;
+        for (size_t i = 0; i < old->findings.count; i++)
+            told |= strcmp(old->findings.items[i].code, NW_FLEET_HOST_FAILED) == 0 &&
+                    strcmp(old->findings.items[i].where, old->hosts[host].name) == 0;
+        if (here || told)
+            continue;
+        rc = nw_findings_add(&list, NW_FINDING_FAIL, NW_FLEET_HOST_FAILED, old->hosts[host].name,
+                             "repair it, then measure all of them anew",
+                             "the run was gone on with without it");
+        if (rc == NW_OK)
+            rc = on_finding(session, &list.items[0]);
+        nw_findings_free(&list);
+        NW_TRY(rc);
+    }
+    return NW_OK;
+}
+
 static nw_rc check_same_hosts(const struct session *session, const struct nw_context *context)
 {
     const struct nw_context *old = &session->unfinished->context;
@@ -215,14 +263,29 @@ static nw_rc on_context(void *user, const struct nw_context *context)
     struct session *session = user;
 
     nw_progress_clear(&session->progress);
-    if (session->unfinished != NULL)
+    if (session->unfinished != NULL && session->fewer.rank_count == 0)
         NW_TRY(check_same_hosts(session, context));
     if (session->file != NULL && session->unfinished == NULL)
         NW_TRY(nw_results_write_context(session->file, context));
     if (session->json != NULL)
-        return nw_results_write_context(session->json, context);
-    nw_bench_text_context(session->text, context);
-    return NW_OK;
+        NW_TRY(nw_results_write_context(session->json, context));
+    else
+        nw_bench_text_context(session->text, context);
+    return session->fewer.rank_count > 0 ? tell_left_out(session, context) : NW_OK;
+}
+
+static nw_rc write_record(struct session *session, const struct nw_record *record)
+{
+    struct nw_record numbered;
+    nw_rc rc;
+
+    if (session->fewer.rank_count == 0)
+        return nw_results_write_record(session->file, record);
+    NW_TRY(nw_record_copy(&numbered, record));
+    nw_cli_resume_number(&session->fewer, &numbered);
+    rc = nw_results_write_record(session->file, &numbered);
+    nw_record_free(&numbered);
+    return rc;
 }
 
 static nw_rc on_record(void *user, const struct nw_record *record, bool kept)
@@ -231,7 +294,7 @@ static nw_rc on_record(void *user, const struct nw_record *record, bool kept)
 
     nw_progress_clear(&session->progress);
     if (session->file != NULL && !kept)
-        NW_TRY(nw_results_write_record(session->file, record));
+        NW_TRY(write_record(session, record));
     if (session->json != NULL)
         return nw_results_write_record(session->json, record);
     nw_bench_text_record(session->text, record);
@@ -267,6 +330,12 @@ static bool is_complete(nw_rc rc)
     return rc == NW_OK || rc == NW_EWRONG || rc == NW_ENOTSUP;
 }
 
+/* This rank has gone on without others: MPI has no end any more in which all meet. */
+static bool has_survived(const struct session *session)
+{
+    return session->status != NULL && atomic_load(&session->status->lifeline.survived) != 0;
+}
+
 /* Collective; the same answer on all ranks, except that only rank 0 sees its files fail to close.
  */
 static nw_rc run_rank(struct nw_comm *comm, void *argument)
@@ -292,8 +361,10 @@ static nw_rc run_rank(struct nw_comm *comm, void *argument)
     if (rc == NW_OK)
         rc = comm->ops->share(comm, &nothing_left, sizeof nothing_left, 0);
     if (comm->rank == 0 && session->unfinished != NULL) {
-        events.done = session->unfinished->records;
-        events.done_count = session->unfinished->record_count;
+        const bool fewer = session->fewer.rank_count > 0;
+
+        events.done = fewer ? session->fewer.done : session->unfinished->records;
+        events.done_count = fewer ? session->fewer.done_count : session->unfinished->record_count;
     }
     if (rc == NW_OK && !nothing_left)
         rc = nw_cli_measure(
@@ -305,7 +376,7 @@ static nw_rc run_rank(struct nw_comm *comm, void *argument)
     if (rc != NW_OK) /* before anything else can fail */
         nw_cli_fail(rc);
     closed = close_sinks(session, is_complete(rc) && !session->lane_broke);
-    if (is_complete(rc) && closed == NW_OK)
+    if ((is_complete(rc) || has_survived(session)) && closed == NW_OK)
         write_excluded(session);
     if (rc == NW_OK && closed != NW_OK)
         nw_cli_fail(rc = closed);
@@ -322,6 +393,8 @@ static int work_mpi(struct session *session)
     if (refused != 0)
         return refused;
     rc = run_rank(comm, session);
+    if (has_survived(session)) /* the parent tells the launcher, once rank 0 has ended */
+        return nw_rc_exit_code(rc != NW_OK ? rc : NW_EPEER);
     if (nw_bench_is_broken(rc)) { /* the other ranks may never come out of their calls */
         if (comm->rank != 0 && rc != NW_EPEER)
             nw_cli_fail(rc);

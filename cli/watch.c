@@ -26,13 +26,19 @@ static uint64_t deadline_ns(const void *shared)
     return atomic_load_explicit(&status->deadline_ns, memory_order_relaxed);
 }
 
+static struct nw_lifeline *lifeline(void *shared)
+{
+    return &((struct nw_bench_status *)shared)->lifeline;
+}
+
 int nw_cli_watch(int (*work)(void *argument, void *status), void *argument, int argc, char **argv)
 {
     const struct nw_supervision supervision = {.shared_bytes = sizeof(struct nw_bench_status),
                                                .work = work,
                                                .argument = argument,
                                                .describe = describe,
-                                               .deadline_ns = deadline_ns};
+                                               .deadline_ns = deadline_ns,
+                                               .lifeline = lifeline};
 
     return nw_supervise(&supervision, argc, argv);
 }

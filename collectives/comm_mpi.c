@@ -141,6 +141,7 @@ static void mpi_close(struct nw_comm *base)
         MPI_Comm_free(&comm->comm);
     nw_mpi_kit_release(comm->kit);
     nw_comm_drop_hosts(base);
+    free(comm->place_of_rank);
     free(comm);
 }
 

@@ -3,6 +3,8 @@
 #ifndef NW_COLLECTIVES_COMM_MPI_H
 #define NW_COLLECTIVES_COMM_MPI_H
 
+#include <stdatomic.h>
+
 #include "collectives/comm.h"
 #include "collectives/mpi_kit.h"
 
@@ -15,6 +17,12 @@ struct mpi_comm {
     int heard; /* the highest generation that was given up; 0: none */
     MPI_Comm comm;
     struct nw_mpi_kit *kit;
+    /* collectives/guard.h */
+    const _Atomic uint32_t *lost_count; /* NULL: ranks are not outlived */
+    uint32_t lost_seen;
+    int *place_of_rank; /* in comm; -1: lost; NULL: nobody was */
+    struct nw_comm_ops own_ops;
+    const struct nw_comm_ops *before;
 };
 
 /* Words an MPI error code. */

@@ -382,6 +382,32 @@ static void hand_over(struct work *work, int index, struct list *ends, int *host
     work->edges[index] = NULL;
 }
 
+static nw_rc mark_lost(const struct nw_results *results, struct nw_fleet_report *report)
+{
+    struct nw_fleet_level *hosts = &report->levels[NW_FLEET_HOSTS];
+    const int count = hosts->fleet.end_count;
+
+    report->lost = calloc((size_t)count + 1, sizeof *report->lost);
+    if (report->lost == NULL)
+        return nw_fail(NW_ENOMEM, "no memory for %d hosts", count);
+    for (size_t r = 0; r < results->run_count; r++)
+        for (size_t i = 0; i < results->runs[r].context.findings.count; i++) {
+            const struct nw_finding *finding = &results->runs[r].context.findings.items[i];
+            int host = 0;
+
+            while (host < count && strcmp(hosts->ends[host], finding->where) != 0)
+                host++;
+            if (host == count || report->lost[host] ||
+                strcmp(finding->code, NW_FLEET_HOST_FAILED) != 0)
+                continue;
+            report->lost[host] = true;
+            NW_TRY(nw_findings_add(&report->findings, finding->severity, finding->code,
+                                   finding->where, finding->remedy, "%s", finding->text));
+        }
+    hosts->fleet.lost = report->lost;
+    return NW_OK;
+}
+
 static nw_rc judge(struct nw_fleet_report *report)
 {
     const struct nw_fleet_level *hosts = &report->levels[NW_FLEET_HOSTS];
@@ -431,7 +457,9 @@ nw_rc nw_fleet_of_results(const struct nw_results *results, struct nw_fleet_repo
         hand_over(&work, NW_FLEET_HOSTS, &work.hosts, NULL, "host", "hosts");
         hand_over(&work, NW_FLEET_RANKS, &work.ranks, work.host_of_rank, "rank", "ranks");
         work.host_of_rank = NULL;
-        rc = judge(&report);
+        rc = mark_lost(results, &report);
+        if (rc == NW_OK)
+            rc = judge(&report);
     }
     free_list(&work.hosts);
     free_list(&work.ranks);
@@ -464,6 +492,7 @@ void nw_fleet_report_free(struct nw_fleet_report *report)
     }
     free(report->rank_count_of_host);
     free(report->leave_out);
+    free(report->lost);
     nw_findings_free(&report->findings);
     *report = (struct nw_fleet_report){.retest_count = 0};
 }

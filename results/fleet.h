@@ -35,6 +35,7 @@ struct nw_fleet_report { /* owns everything */
     size_t retest_count;
     struct nw_findings findings;
     bool *leave_out; /* hosts: suspects, and the fewest others without which no bad pair is left */
+    bool *lost; /* hosts that failed in mid-run */
     size_t suspect_count, leave_out_count;
     bool simulated;
 };

@@ -150,7 +150,9 @@ static void write_excluded(const struct nw_fleet_report *report, FILE *stream)
         if (!nw_fleet_is_suspect(end))
             continue;
         fprintf(stream, "# %s: %s", hosts->ends[i], nw_fleet_state_name(end->state));
-        if (end->state == NW_FLEET_SLOW)
+        if (end->lost)
+            fprintf(stream, ", lost in mid-run\n");
+        else if (end->state == NW_FLEET_SLOW)
             fprintf(stream, ", %.0f %% of the usual\n", 100 * end->share);
         else
             fprintf(stream, ", %zu of %zu pairs bad\n", end->slow_count + end->failed_count,
