@@ -165,3 +165,23 @@ Test(base_table, paragraphs_break_between_words_and_wide_characters)
                            "ggggggggg hhhhhhhhh iiiiiiiii\n  jjjjjjjjj kkkkkkkkk\n");
     free(text);
 }
+
+/* Chinese breaks between any two characters, but no line begins with "，" or ends with "（". */
+Test(base_table, marks_stay_with_the_characters_that_they_belong_to)
+{
+    static const char text[] = "节点之间（两台）的带宽，按实测，“中位数”为准；其余从略。";
+
+    for (int width = 6; width < 60; width++) {
+        char *wrapped = nw_text_wrap(text, width);
+
+        cr_expect_leq(widest(wrapped), width, "%s", wrapped);
+        for (const char *line = wrapped; line != NULL; line = strchr(line, '\n')) {
+            line += *line == '\n';
+            cr_expect(strncmp(line, "，", 3) != 0 && strncmp(line, "；", 3) != 0 &&
+                          strncmp(line, "）", 3) != 0 && strncmp(line, "。", 3) != 0,
+                      "%d: %s", width, wrapped);
+        }
+        cr_expect_null(strstr(wrapped, "（\n"), "%s", wrapped);
+        free(wrapped);
+    }
+}
