@@ -1,8 +1,9 @@
-/* nodeworth import: logs of nccl-tests, rccl-tests and iperf3 into results.jsonl. */
+/* nodeworth import: logs of other tools into results.jsonl. */
 #include <stddef.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/words.h"
 #include "cli/cli.h"
 #include "collectives/coll.h"
 #include "report/import_text.h"
@@ -116,8 +117,8 @@ static nw_rc import_logs(const struct options *options, char **paths, int count,
         fprintf(stdout, "\n");
         NW_TRY(nw_report_import_findings(stdout, results));
         if (options->out != NULL)
-            fprintf(stdout, "%zu results of %zu runs are in %s\n", nw_results_record_count(results),
-                    results->run_count, options->out);
+            nw_print(stdout, "%zu results of %zu runs are in %s\n",
+                     nw_results_record_count(results), results->run_count, options->out);
     }
     return nw_cli_finish_stdout();
 }
@@ -129,12 +130,14 @@ int nw_cmd_import(int argc, char **argv)
     bool empty = false;
     struct nw_cli cli = {
         .arguments = "LOG…",
-        .doc = "Reads logs of nccl-tests and rccl-tests (\"-\" is standard input): every layout, "
-               "with launcher prefixes, NCCL_DEBUG lines, several runs in a file; and JSON of "
-               "iperf3 (-J, --json-stream), one result or many in a file. Says with line "
-               "numbers what cannot be read and what is misleading.\v"
-               "Exit status: 0 read; 1 a run moved wrong data; 2 a file cannot be read or is no "
-               "such log; 3 a log has no result at all.",
+        .doc =
+            "Reads logs of other tools (\"-\" is standard input): nccl-tests and rccl-tests (text, "
+            "JSON), hccl_test, all_reduce_bench, nvbandwidth, p2pBandwidthLatencyTest, perftest, "
+            "OSU, IMB, iperf3, fio and gpu-burn, with launcher prefixes and several runs in a "
+            "file. A tool is recognised by what is in the file. Says with line numbers what "
+            "cannot be read and what is misleading.\v"
+            "Exit status: 0 read; 1 a run moved wrong data; 2 a file cannot be read or is no "
+            "such log; 3 a log has no result at all.",
         .rows = rows,
         .row_count = sizeof rows / sizeof rows[0],
         .target = &options,
