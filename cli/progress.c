@@ -1,17 +1,21 @@
 #include "cli/progress.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/table.h"
 #include "base/units.h"
 #include "base/words.h"
 #include "cli/cli.h"
 
 #define SHOW_EVERY_NS 100000000ull
 #define ANCESTORS_MAX 8
+#define USUAL_COLUMNS 80
 #define CLEAR_LINE    "\r\033[K"
 
 /* The parent of a process, and its name; -1: cannot be read. /proc/PID/stat is "PID (name) S PPID
@@ -75,6 +79,31 @@ static bool has_terminal(int pid, int fd)
     return strncmp(target, "/dev/pts/", 9) == 0 || strncmp(target, "/dev/tty", 8) == 0;
 }
 
+/* 0: unknown. */
+static int columns_of(int pid, int fd)
+{
+    struct winsize size = {.ws_col = 0};
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
+    const int terminal = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+
+    if (terminal < 0)
+        return 0;
+    if (ioctl(terminal, TIOCGWINSZ, &size) != 0)
+        size.ws_col = 0;
+    close(terminal);
+    return size.ws_col;
+}
+
+static void take_stream(struct nw_progress_line *line, FILE *stream, int pid, int fd)
+{
+    const int columns = columns_of(pid, fd);
+
+    line->stream = stream;
+    line->columns = columns > 0 ? columns : USUAL_COLUMNS;
+}
+
 struct nw_progress_line nw_progress_open(bool wanted, bool table_on_stdout)
 {
     struct nw_progress_line line = {.stream = NULL};
@@ -85,29 +114,44 @@ struct nw_progress_line nw_progress_open(bool wanted, bool table_on_stdout)
         return line;
     if (nw_cli_launch_rank() < 0) {
         if (isatty(STDERR_FILENO))
-            line.stream = stderr;
+            take_stream(&line, stderr, getpid(), STDERR_FILENO);
         return line;
     }
     launcher = find_launcher();
     /* stdout first: the launcher keeps the order within a stream, not between the two. */
     if (launcher > 0 && table_on_stdout && has_terminal(launcher, STDOUT_FILENO))
-        line.stream = stdout;
+        take_stream(&line, stdout, launcher, STDOUT_FILENO);
     else if (launcher > 0 && has_terminal(launcher, STDERR_FILENO))
-        line.stream = stderr;
+        take_stream(&line, stderr, launcher, STDERR_FILENO);
     return line;
+}
+
+/* A line that wraps could not be taken back: cut before the last column. */
+static void cut(char *text, int columns)
+{
+    size_t length = strlen(text);
+
+    while (length > 0 && nw_text_width(text) >= columns) {
+        while (length > 0 && ((unsigned char)text[--length] & 0xC0) == 0x80)
+            continue; /* within a character */
+        text[length] = '\0';
+    }
 }
 
 void nw_progress_show(struct nw_progress_line *line, const struct nw_bench_progress *progress)
 {
     const uint64_t now_ns = nw_now_ns();
-    char left[32];
+    char left[32], text[400], rest[64] = "";
 
     if (line->stream == NULL || (line->shown_ns != 0 && now_ns - line->shown_ns < SHOW_EVERY_NS))
         return;
-    fprintf(line->stream, CLEAR_LINE "[%3llu/%llu] %s", (unsigned long long)progress->done + 1,
-            (unsigned long long)progress->total, nw_spoken(progress->text));
-    if (isfinite(progress->left_ns))
-        nw_print(line->stream, ", %s left", nw_format_ns(left, progress->left_ns));
+    if (isfinite(progress->left_ns)) /* an estimate: whole seconds */
+        nw_print_to(rest, sizeof rest, ", %s left",
+                    nw_format_ns(left, 1e9 * fmax(1, round(progress->left_ns / 1e9))));
+    snprintf(text, sizeof text, "[%3llu/%llu] %s%s", (unsigned long long)progress->done + 1,
+             (unsigned long long)progress->total, nw_spoken(progress->text), rest);
+    cut(text, line->columns);
+    fprintf(line->stream, CLEAR_LINE "%s", text);
     fflush(line->stream);
     line->shown = true;
     line->shown_ns = now_ns;

@@ -19,6 +19,7 @@
 
 struct nw_progress_line {
     FILE *stream; /* NULL: nobody looks */
+    int columns;  /* of the terminal */
     bool shown;
     uint64_t shown_ns;
 };

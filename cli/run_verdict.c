@@ -79,16 +79,25 @@ static void letter_path(const struct nw_run_question *question, const char *lang
     snprintf(path, PATH_SIZE, "%.*sletter.%s.md", folder, question->report_path, language);
 }
 
+static void page_path(const struct nw_run_question *question, char path[PATH_SIZE])
+{
+    const size_t length = strlen(question->report_path);
+    const size_t stem = length > 4 ? length - 4 : 0; /* "out/report.txt" */
+
+    snprintf(path, PATH_SIZE, "%.*s.html", (int)stem, question->report_path);
+}
+
 static nw_rc show(const struct nw_run_question *question, const struct verdict *verdict)
 {
     const struct nw_judgement *judgement = &verdict->judgement;
-    char paths[LETTERS][PATH_SIZE], letters[LETTERS * PATH_SIZE] = "";
+    char paths[LETTERS][PATH_SIZE], letters[LETTERS * PATH_SIZE] = "", page[PATH_SIZE];
 
     for (size_t i = 0; i < LETTERS; i++) {
         letter_path(question, letter_languages[i], paths[i]);
         snprintf(letters + strlen(letters), sizeof letters - strlen(letters), "%s%s",
                  i > 0 ? "   " : "", paths[i]);
     }
+    page_path(question, page);
     const bool predicted = nw_judgement_predicted(judgement);
     const struct nw_screen screen = {
         .version = nw_version,
@@ -105,6 +114,7 @@ static nw_rc show(const struct nw_run_question *question, const struct verdict *
         .job_problem = judgement->job_problem[0] != '\0' ? judgement->job_problem : NULL,
         .note = judgement->note[0] != '\0' ? judgement->note : NULL,
         .host_compute = verdict->host_compute,
+        .page_path = page,
         .report_path = question->report_path,
         .results_path = question->results_path,
         .letter_paths = judgement->audited ? letters : NULL,
@@ -121,14 +131,6 @@ static nw_rc show(const struct nw_run_question *question, const struct verdict *
     NW_TRY(nw_atomic_commit(file));
     return question->json ? nw_report_screen_json(stdout, &screen)
                           : nw_report_screen(stdout, &screen);
-}
-
-static void page_path(const struct nw_run_question *question, char path[PATH_SIZE])
-{
-    const size_t length = strlen(question->report_path);
-    const size_t stem = length > 4 ? length - 4 : 0; /* "out/report.txt" */
-
-    snprintf(path, PATH_SIZE, "%.*s.html", (int)stem, question->report_path);
 }
 
 /* The page of everything, beside the report. */

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/table.h"
@@ -12,7 +13,7 @@
 #include "report/measured_text.h"
 #include "report/model_text.h"
 
-enum { FINDINGS_SHOWN = 3 };
+enum { FINDINGS_SHOWN = 3, WIDTH = 100 };
 
 /* " · 8 × NVIDIA H100 80GB HBM3 · NCCL 2.28.9", " · no GPU found: host memory over Open MPI v4.1.4"
  */
@@ -41,7 +42,7 @@ static void print_machine(FILE *stream, const struct nw_context *context)
 
 /* "nodeworth 0.1.0 · 2 nodes × 8 ranks · no GPU found: Open MPI v4.1.4 on host memory · 12 s · 240
  * records" */
-static void print_title(FILE *stream, const struct nw_screen *screen)
+static void write_title(FILE *stream, const struct nw_screen *screen)
 {
     const struct nw_context *context = &screen->run->context;
     char elapsed[32];
@@ -52,9 +53,38 @@ static void print_title(FILE *stream, const struct nw_screen *screen)
                                      : context->rank_count,
              context->rank_count == context->host_count ? "" : "s");
     print_machine(stream, context);
-    nw_print(stream, " · %s · %zu records%s\n", nw_format_ns(elapsed, screen->elapsed_ns),
+    nw_print(stream, " · %s · %zu records%s", nw_format_ns(elapsed, screen->elapsed_ns),
              screen->run->record_count,
              context->simulated ? nw_tr(" · SIMULATED, no measurement") : "");
+}
+
+/* Where it is too wide the rest goes to a second line: between two parts, not within one. */
+static nw_rc print_title(FILE *stream, const struct nw_screen *screen)
+{
+    static const char between[] = " · ";
+    char *text = NULL, *at, *last = NULL;
+    size_t length;
+    FILE *line = open_memstream(&text, &length);
+
+    if (line == NULL)
+        return nw_fail(NW_ENOMEM, "out of memory for the title");
+    write_title(line, screen);
+    if (fclose(line) != 0) {
+        free(text);
+        return nw_fail(NW_ENOMEM, "out of memory for the title");
+    }
+    for (at = text; nw_text_width(text) > WIDTH && (at = strstr(at, between)) != NULL; at++) {
+        *at = '\0';
+        if (nw_text_width(text) <= WIDTH)
+            last = at;
+        *at = between[0];
+    }
+    if (last != NULL)
+        fprintf(stream, "%.*s\n %s\n", (int)(last - text), text, last);
+    else
+        fprintf(stream, "%s\n", text);
+    free(text);
+    return NW_OK;
 }
 
 /* What hurts every number stands first: a fault of a machine, then the measurements' own. */
@@ -233,7 +263,7 @@ static nw_rc print_lanes(FILE *stream, const struct nw_lanes *lanes)
 
 nw_rc nw_report_screen(FILE *stream, const struct nw_screen *screen)
 {
-    print_title(stream, screen);
+    NW_TRY(print_title(stream, screen));
     nw_print(stream, "\nMeasured (time of the slowest rank)\n");
     NW_TRY(nw_report_measured(stream, screen->run));
     NW_TRY(nw_report_pairs(stream, screen->run));
@@ -245,7 +275,8 @@ nw_rc nw_report_screen(FILE *stream, const struct nw_screen *screen)
     NW_TRY(print_findings(stream, screen, "Findings", FINDINGS_SHOWN));
     NW_TRY(print_job(stream, screen));
     if (screen->report_path != NULL)
-        nw_print(stream, "\n%s   %s\n", screen->report_path, screen->results_path);
+        nw_print(stream, "\n%s%s%s   %s\n", screen->page_path != NULL ? screen->page_path : "",
+                 screen->page_path != NULL ? "   " : "", screen->report_path, screen->results_path);
     if (screen->letter_paths != NULL)
         nw_print(stream, "%s\n", screen->letter_paths);
     return NW_OK;

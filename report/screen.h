@@ -27,8 +27,8 @@ struct nw_screen { /* borrows everything */
     const char *job_problem; /* why a job that was given has no prediction; NULL */
     const char *note;        /* what a reader must know of the job's figures; NULL */
     bool host_compute;       /* the ranks are CPU cores: the lines about GPUs are left out */
-    const char *report_path, *results_path; /* NULL: not written */
-    const char *letter_paths;               /* blank-separated; NULL: not written */
+    const char *page_path, *report_path, *results_path; /* NULL: not written */
+    const char *letter_paths;                           /* blank-separated; NULL: not written */
 };
 
 nw_rc nw_report_screen(FILE *stream, const struct nw_screen *screen);

@@ -81,6 +81,7 @@ static nw_rc fill(json_t *root, const struct nw_screen *screen)
     NW_TRY(nw_json_set_real(root, "elapsed_ns", screen->elapsed_ns));
     NW_TRY(nw_json_set_text(root, "results", screen->results_path));
     NW_TRY(nw_json_set_text(root, "report", screen->report_path));
+    NW_TRY(nw_json_set_text(root, "page", screen->page_path));
     NW_TRY(nw_json_set_text(root, "job_problem", screen->job_problem));
     NW_TRY(add_measured(root, screen->run));
     NW_TRY(nw_lanes_to_json(screen->lanes, &item));
