@@ -23,8 +23,9 @@ struct nw_fleet_names {
     const char *const *classes; /* class_count titles */
 };
 
-/* KIND-slow, KIND-flaky, KIND-failed (what was lost in mid-run is told already); then pair-slow and pair-failed for pairs that no such end
- * explains, at most `most_pairs` of them; what is said of a class as a whole. Appends. */
+/* KIND-slow, KIND-flaky, KIND-failed (what was lost in mid-run is told already); then pair-slow and
+ * pair-failed for pairs that no such end explains, at most `most_pairs` of them; what is said of a
+ * class as a whole. Appends. */
 nw_rc nw_fleet_findings(const struct nw_fleet *fleet, const struct nw_fleet_scores *scores,
                         const struct nw_fleet_names *names, size_t most_pairs,
                         struct nw_findings *findings);

@@ -211,32 +211,15 @@ static void write_excluded(const struct session *session)
 
 static nw_rc on_finding(void *user, const struct nw_finding *finding);
 
-/* Hosts of the file that are not here any more; told once. */
 static nw_rc tell_left_out(struct session *session, const struct nw_context *context)
 {
-    const struct nw_context *old = &session->unfinished->context;
+    struct nw_findings list = {0};
+    nw_rc rc = nw_cli_resume_left_out(session->unfinished, context, &list);
 
-    for (int host = 0; host < old->host_count; host++) {
-        struct nw_findings list = {0};
-        bool here = false, told = false;
-        nw_rc rc;
-
-        for (int i = 0; i < context->host_count; i++)
-            here |= strcmp(context->hosts[i].name, old->hosts[host].name) == 0;
-        for (size_t i = 0; i < old->findings.count; i++)
-            told |= strcmp(old->findings.items[i].code, NW_FLEET_HOST_FAILED) == 0 &&
-                    strcmp(old->findings.items[i].where, old->hosts[host].name) == 0;
-        if (here || told)
-            continue;
-        rc = nw_findings_add(&list, NW_FINDING_FAIL, NW_FLEET_HOST_FAILED, old->hosts[host].name,
-                             "repair it, then measure all of them anew",
-                             "the run was gone on with without it");
-        if (rc == NW_OK)
-            rc = on_finding(session, &list.items[0]);
-        nw_findings_free(&list);
-        NW_TRY(rc);
-    }
-    return NW_OK;
+    for (size_t i = 0; i < list.count && rc == NW_OK; i++)
+        rc = on_finding(session, &list.items[i]);
+    nw_findings_free(&list);
+    return rc;
 }
 
 static nw_rc check_same_hosts(const struct session *session, const struct nw_context *context)

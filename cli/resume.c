@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/fleet.h"
+
 /* Of the run's hosts: the number of its first rank, where ranks stand host by host; -1: no such
  * host. */
 static int first_rank(const struct nw_context *context, const char *host, int *count_out)
@@ -133,6 +135,37 @@ void nw_cli_resume_number(const struct nw_cli_resume *resume, struct nw_record *
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
         if (*ranks[i] >= 0 && *ranks[i] < resume->rank_count)
             *ranks[i] = resume->file_of_rank[*ranks[i]];
+}
+
+static bool has_host(const struct nw_context *context, const char *name)
+{
+    for (int i = 0; i < context->host_count; i++)
+        if (strcmp(context->hosts[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_told(const struct nw_findings *findings, const char *host)
+{
+    for (size_t i = 0; i < findings->count; i++)
+        if (strcmp(findings->items[i].code, NW_FLEET_HOST_FAILED) == 0 &&
+            strcmp(findings->items[i].where, host) == 0)
+            return true;
+    return false;
+}
+
+nw_rc nw_cli_resume_left_out(const struct nw_run *run, const struct nw_context *context,
+                             struct nw_findings *findings)
+{
+    for (int i = 0; i < run->context.host_count; i++) {
+        const char *name = run->context.hosts[i].name;
+
+        if (!has_host(context, name) && !is_told(&run->context.findings, name))
+            NW_TRY(nw_findings_add(findings, NW_FINDING_FAIL, NW_FLEET_HOST_FAILED, name,
+                                   "repair it, then measure all of them anew",
+                                   "the run was gone on with without it"));
+    }
+    return NW_OK;
 }
 
 void nw_cli_resume_free(struct nw_cli_resume *resume)

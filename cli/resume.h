@@ -20,6 +20,9 @@ nw_rc nw_cli_resume_open(const struct nw_run *run, const struct nw_comm *comm, c
                          struct nw_cli_resume *resume_out);
 /* From comm's numbers to the file's. */
 void nw_cli_resume_number(const struct nw_cli_resume *resume, struct nw_record *record);
+/* Findings of the run's hosts that are not among `context`'s, unless the run has told of them. */
+nw_rc nw_cli_resume_left_out(const struct nw_run *run, const struct nw_context *context,
+                             struct nw_findings *findings);
 void nw_cli_resume_free(struct nw_cli_resume *resume);
 
 #endif

@@ -1,4 +1,4 @@
-/* Private to collectives/. IP addresses as text, for sockets; a port that is listened on. */
+/* Public. IP addresses as text, for sockets; a port that is listened on. */
 #ifndef NW_COLLECTIVES_ADDRESS_H
 #define NW_COLLECTIVES_ADDRESS_H
 
