@@ -134,8 +134,10 @@ static nw_rc test_row(struct nw_compare_row *row, const struct series *a, const 
 {
     struct nw_rank_test test;
 
-    row->a_time_ns = a->median;
-    row->b_time_ns = b->median;
+    const bool timed = isfinite(row->like->time_ns.median);
+
+    row->a_time_ns = timed ? a->median : NAN; /* else in proportion only */
+    row->b_time_ns = timed ? b->median : NAN;
     row->a_rate = a->rate;
     row->b_rate = b->rate;
     row->a_samples = a->count;
