@@ -17,6 +17,7 @@
 #define MAX_LOG_BYTES (UINT64_C(4) << 30)
 /* Tools are looked for here first, and in the whole file where none shows. */
 #define HEAD_BYTES     ((size_t)256 << 10)
+#define OTHER_BYTES    ((size_t)64 << 10) /* and further tools, in one that is read */
 #define TOPOLOGY_BYTES ((size_t)16 << 20)
 enum { LIKELY = 80, SURE = 100 }; /* of what recognise() says */
 
@@ -171,7 +172,7 @@ static const struct nw_importer *importer_of(const char *data, size_t length)
 static nw_rc tell_other_tools(const struct nw_importer *read, const char *data, size_t length,
                               const char *path, struct nw_results *results)
 {
-    const size_t head = length < HEAD_BYTES ? length : HEAD_BYTES;
+    const size_t head = length < OTHER_BYTES ? length : OTHER_BYTES;
 
     for (const struct nw_importer *other = nw_importers; other->name != NULL; other++)
         if (other != read && other->recognise(data, head) >= LIKELY)
