@@ -153,11 +153,12 @@ struct saying {
  * and no lists, and one of two letters joins figures ("63.0 of 126"). */
 static bool is_likely(const struct form *form, const struct nw_part *parts, size_t count)
 {
-    enum { FEW = 12, SHORT = 24, VERY_FEW = 5 };
+    enum { FEW = 12, SHORT = 24, VERY_FEW = 6 };
 
-    if (form->literal < VERY_FEW && count > 1 && parts[0].is_text && parts[1].is_text &&
-        (parts[0].length == 0 || strchr("0123456789?<>+-", parts[0].start[0]) == NULL))
-        return false;
+    for (size_t i = 0; form->literal < VERY_FEW && count > 1 && i < count; i++)
+        if (parts[i].is_text &&
+            (parts[i].length == 0 || strchr("0123456789?<>+-", parts[i].start[0]) == NULL))
+            return false;
     for (size_t i = 0; form->literal < FEW && i < count; i++)
         if (parts[i].length > SHORT || memmem(parts[i].start, parts[i].length, ": ", 2) != NULL ||
             memmem(parts[i].start, parts[i].length, ", ", 2) != NULL)

@@ -33,7 +33,7 @@ struct list {
 static void say(struct row *row, const char *name, const char *about)
 {
     row->name = name;
-    snprintf(row->about, sizeof row->about, "%s", about != NULL ? about : "");
+    nw_print_to(row->about, sizeof row->about, "%s", about != NULL ? about : "");
 }
 
 static bool collective(size_t index, struct row *row)
@@ -68,12 +68,12 @@ static bool lane(size_t index, struct row *row)
     say(row, way->name, way->title);
     for (const struct nw_lane_setting *setting = way->settings; setting->name != NULL; setting++) {
         used = strlen(row->about);
-        snprintf(row->about + used, sizeof row->about - used, "%s%s=%s",
-                 setting == way->settings ? ": " : " ", setting->name, setting->value);
+        nw_print_to(row->about + used, sizeof row->about - used, "%s%s=%s",
+                    setting == way->settings ? ": " : " ", setting->name, setting->value);
     }
     used = strlen(row->about);
     if (way->only != NULL)
-        snprintf(row->about + used, sizeof row->about - used, " (%s only)", way->only);
+        nw_print_to(row->about + used, sizeof row->about - used, " (%s only)", way->only);
     return true;
 }
 
@@ -95,8 +95,8 @@ static bool device(size_t index, struct row *row)
         return false;
     say(row, device_row->name, device_row->title);
     if (device_row->ops == NULL)
-        snprintf(row->about, sizeof row->about, "%s (not built in: %s)", device_row->title,
-                 device_row->absent);
+        nw_print_to(row->about, sizeof row->about, "%s (not built in: %s)", device_row->title,
+                    device_row->absent);
     return true;
 }
 
@@ -105,8 +105,8 @@ static bool dtype(size_t index, struct row *row)
     if (nw_dtype_names[index] == NULL)
         return false;
     row->name = nw_dtype_names[index];
-    snprintf(row->about, sizeof row->about, "%zu byte%s", nw_dtype_bytes((nw_dtype)index),
-             nw_dtype_bytes((nw_dtype)index) == 1 ? "" : "s");
+    nw_print_to(row->about, sizeof row->about, "%zu byte%s", nw_dtype_bytes((nw_dtype)index),
+                nw_dtype_bytes((nw_dtype)index) == 1 ? "" : "s");
     return true;
 }
 
@@ -130,15 +130,15 @@ static bool model(size_t index, struct row *row)
     row->name = net->name;
     nw_format_count(count, (double)nw_transformer_parameter_count(net));
     if (net->stated_parameters > 0)
-        snprintf(row->about, sizeof row->about, "%s parameters, %.4g GFLOP forward a sample", count,
-                 net->flops_per_sample / 1e9);
+        nw_print_to(row->about, sizeof row->about, "%s parameters, %.4g GFLOP forward a sample",
+                    count, net->flops_per_sample / 1e9);
     else if (net->experts > 0)
-        snprintf(row->about, sizeof row->about, "%s parameters, %s a token, %llu layers of %llu",
-                 count, nw_format_count(active, (double)nw_transformer_active_count(net)),
-                 (unsigned long long)net->layers, (unsigned long long)net->hidden);
+        nw_print_to(row->about, sizeof row->about, "%s parameters, %s a token, %llu layers of %llu",
+                    count, nw_format_count(active, (double)nw_transformer_active_count(net)),
+                    (unsigned long long)net->layers, (unsigned long long)net->hidden);
     else
-        snprintf(row->about, sizeof row->about, "%s parameters, %llu layers of %llu", count,
-                 (unsigned long long)net->layers, (unsigned long long)net->hidden);
+        nw_print_to(row->about, sizeof row->about, "%s parameters, %llu layers of %llu", count,
+                    (unsigned long long)net->layers, (unsigned long long)net->hidden);
     return true;
 }
 
@@ -157,8 +157,8 @@ static bool gpu(size_t index, struct row *row)
     if (flops > 0) {
         const size_t length = strlen(row->about);
 
-        snprintf(row->about + length, sizeof row->about - length, ", %s TFLOP/s dense %s",
-                 nw_format_sig(tflops, flops / 1e12, 3), card->bf16_flops > 0 ? "bf16" : "fp16");
+        nw_print_to(row->about + length, sizeof row->about - length, ", %s TFLOP/s dense %s",
+                    nw_format_sig(tflops, flops / 1e12, 3), card->bf16_flops > 0 ? "bf16" : "fp16");
     }
     return true;
 }
@@ -176,8 +176,8 @@ static bool precision(size_t index, struct row *row)
     if (nw_precision_names[index] == NULL)
         return false;
     row->name = nw_precision_names[index];
-    snprintf(row->about, sizeof row->about, "%g bytes a weight, %g of a master copy",
-             nw_precisions[index].element_bytes, nw_precisions[index].master_bytes);
+    nw_print_to(row->about, sizeof row->about, "%g bytes a weight, %g of a master copy",
+                nw_precisions[index].element_bytes, nw_precisions[index].master_bytes);
     return true;
 }
 
@@ -186,8 +186,8 @@ static bool optimizer(size_t index, struct row *row)
     if (nw_optimizer_names[index] == NULL)
         return false;
     row->name = nw_optimizer_names[index];
-    snprintf(row->about, sizeof row->about, "%s, %g bytes of state a parameter",
-             nw_optimizers[index].title, nw_optimizers[index].state_bytes);
+    nw_print_to(row->about, sizeof row->about, "%s, %g bytes of state a parameter",
+                nw_optimizers[index].title, nw_optimizers[index].state_bytes);
     return true;
 }
 
@@ -206,11 +206,11 @@ static void constant_about(const struct nw_constant_row *from, struct row *row)
     const bool physical = from->measured_by != NULL;
 
     row->name = from->key;
-    snprintf(row->about, sizeof row->about, "%g %s: %s. Source: %s.%s%s%s%s", from->value,
-             from->unit, from->text, from->source, physical ? " Measured by: " : "",
-             physical ? from->measured_by : "",
-             physical && from->sensitivity != NULL ? ". Sensitivity: " : "",
-             physical && from->sensitivity != NULL ? from->sensitivity : "");
+    nw_print_to(row->about, sizeof row->about, "%g %s: %s. Source: %s.%s%s%s%s", from->value,
+                from->unit, from->text, from->source, physical ? nw_tr(" Measured by: ") : "",
+                physical ? from->measured_by : "",
+                physical && from->sensitivity != NULL ? nw_tr(". Sensitivity: ") : "",
+                physical && from->sensitivity != NULL ? from->sensitivity : "");
     row->value = from->value;
     row->unit = from->unit;
 }
@@ -257,8 +257,8 @@ static bool fact(size_t index, struct row *row)
     if (index >= NW_FACT_COUNT)
         return false;
     row->name = nw_fact_rows[index].key;
-    snprintf(row->about, sizeof row->about, "%s: %s", types[nw_fact_rows[index].type],
-             nw_fact_rows[index].title);
+    nw_print_to(row->about, sizeof row->about, "%s: %s", types[nw_fact_rows[index].type],
+                nw_fact_rows[index].title);
     return true;
 }
 
@@ -291,7 +291,7 @@ static nw_rc print_list(const struct list *list, bool titled)
     struct row row;
 
     if (titled)
-        fprintf(stdout, "%s\n", nw_tr(list->title));
+        nw_print(stdout, "%s\n", nw_tr(list->title));
     NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
     for (size_t i = 0; list->row(i, &row); i++)
         nw_table_row(table, (const char *[]){row.name, row.about});
@@ -324,12 +324,14 @@ static nw_rc add_json(const struct list *list, json_t *root)
 /* `wanted` NULL: all. */
 static nw_rc print(const struct list *wanted, bool json)
 {
+    const struct nw_language *spoken = json ? nw_speak(NULL) : nw_spoken_language();
     json_t *root = json ? json_object() : NULL;
     nw_rc rc = NW_OK;
 
     for (size_t i = 0; i < LIST_COUNT && rc == NW_OK; i++)
         if (wanted == NULL || wanted == &lists[i])
             rc = json ? add_json(&lists[i], root) : print_list(&lists[i], wanted == NULL);
+    nw_speak(spoken);
     if (rc == NW_OK && json)
         rc = nw_json_print(stdout, root);
     json_decref(root);

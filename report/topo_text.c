@@ -326,8 +326,10 @@ static void print_devices(FILE *stream, const struct nw_topo *topo)
 {
     static const struct {
         nw_node_kind kind;
-        const char *name;
-    } kinds[] = {{NW_NODE_GPU, "GPU"}, {NW_NODE_NIC, "NIC"}, {NW_NODE_DISK, "disk"}};
+        const char *name, *counted;
+    } kinds[] = {{NW_NODE_GPU, "GPUs", "%d GPU%s"},
+                 {NW_NODE_NIC, "NICs", "%d NIC%s"},
+                 {NW_NODE_DISK, "disks", "%d disk%s"}};
     char word[96], missing[64] = "";
     int column = 0;
     bool any = false;
@@ -337,7 +339,7 @@ static void print_devices(FILE *stream, const struct nw_topo *topo)
         const size_t used = strlen(missing);
 
         if (count == 0 && (topo->gaps & NW_TOPO_PARTIAL) != 0) {
-            nw_print_to(missing + used, sizeof missing - used, "%s%ss", used > 0 ? ", " : "",
+            nw_print_to(missing + used, sizeof missing - used, "%s%s", used > 0 ? ", " : "",
                         kinds[i].name);
             continue;
         }
@@ -346,7 +348,7 @@ static void print_devices(FILE *stream, const struct nw_topo *topo)
             column++;
         }
         any = true;
-        nw_print_to(word, sizeof word, "%d %s%s", count, kinds[i].name, plural(count));
+        nw_print_to(word, sizeof word, kinds[i].counted, count, plural(count));
         nw_topo_text_word(stream, word, 0, &column);
         if (kinds[i].kind == NW_NODE_GPU)
             print_models(stream, topo, count, &column);
