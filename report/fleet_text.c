@@ -6,6 +6,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 
 #define GOOD_ENDS_MAX 24  /* more good ones are only counted */
 #define MAP_ENDS_MAX  256 /* columns of a wide terminal */
@@ -47,9 +48,9 @@ static nw_rc print_classes(FILE *stream, const struct nw_fleet_level *level)
         snprintf(failed, sizeof failed, "%zu", row->failed_count);
         snprintf(slow, sizeof slow, "%zu", row->slow_count);
         if (row->two_clusters)
-            snprintf(clusters, sizeof clusters, "%zu near %s, %zu near %s",
-                     row->clusters.high_count, nw_format_gb_per_s(high, row->clusters.high_mean),
-                     row->clusters.low_count, nw_format_gb_per_s(low, row->clusters.low_mean));
+            nw_print_to(clusters, sizeof clusters, "%zu near %s, %zu near %s",
+                        row->clusters.high_count, nw_format_gb_per_s(high, row->clusters.high_mean),
+                        row->clusters.low_count, nw_format_gb_per_s(low, row->clusters.low_mean));
         nw_table_row(table, (const char *[]){level->classes[i], measured, failed, slow,
                                              nw_format_gb_per_s(median, row->median_bytes_per_s),
                                              nw_format_gb_per_s(usual, row->usual_bytes_per_s),
@@ -130,7 +131,7 @@ static nw_rc print_ends(FILE *stream, const struct nw_fleet_level *level, bool a
     if (rc == NW_OK)
         rc = nw_table_print(table, stream);
     if (rc == NW_OK && shown < count)
-        fprintf(stream, "… %d more without a finding (--all)\n", count - shown);
+        nw_print(stream, "… %d more without a finding (--all)\n", count - shown);
     return rc;
 }
 
@@ -197,7 +198,7 @@ static nw_rc print_map(FILE *stream, const struct nw_fleet_level *level)
     if (map == NULL)
         return nw_fail(NW_ENOMEM, "no memory for a map of %zu %s", count, level->kinds);
     fill_map(level, map);
-    fprintf(
+    nw_print(
         stream,
         "\nEvery two %s, the worst of their measurements: . as usual, 0 to 9 tenths of it, x no "
         "result\n\n",
@@ -230,8 +231,8 @@ static void print_findings(FILE *stream, const struct nw_findings *findings)
             if (remedy != NULL && (finding->remedy == NULL || strcmp(finding->remedy, remedy) != 0))
                 nw_print_wrapped(stream, "    → ", "      ", remedy);
             remedy = finding->remedy;
-            snprintf(first, sizeof first, "%s: %.200s: ", nw_severity_name(finding->severity),
-                     finding->where);
+            nw_print_to(first, sizeof first, "%s: %.200s: ", nw_severity_name(finding->severity),
+                        finding->where);
             nw_print_wrapped(stream, first, "    ", finding->text);
         }
     if (remedy != NULL)
@@ -242,14 +243,14 @@ static void print_hosts(FILE *stream, const struct nw_fleet_report *report)
 {
     const struct nw_fleet_level *hosts = &report->levels[NW_FLEET_HOSTS];
 
-    fprintf(stream, "\nExclude these hosts:");
+    nw_print(stream, "\nExclude these hosts:");
     for (int i = 0; i < hosts->fleet.end_count; i++)
         if (nw_fleet_is_suspect(&hosts->scores.ends[i]))
             fprintf(stream, " %s", hosts->ends[i]);
-    fprintf(stream, "%s\n", report->suspect_count == 0 ? " none" : "");
+    nw_print(stream, "%s\n", report->suspect_count == 0 ? nw_tr(" none") : "");
     if (report->leave_out_count == report->suspect_count)
         return;
-    fprintf(stream, "No bad pair would be left without, in addition:");
+    nw_print(stream, "No bad pair would be left without, in addition:");
     for (int i = 0; i < hosts->fleet.end_count; i++)
         if (report->leave_out[i] && !nw_fleet_is_suspect(&hosts->scores.ends[i]))
             fprintf(stream, " %s", hosts->ends[i]);
@@ -263,17 +264,17 @@ nw_rc nw_report_fleet(FILE *stream, const struct nw_fleet_report *report, bool a
 
         if (level->fleet.edge_count == 0)
             continue;
-        fprintf(stream, "%s%d %s, %zu pair%s%s\n\n", i > 0 ? "\n" : "", level->fleet.end_count,
-                level->kinds, level->fleet.edge_count, level->fleet.edge_count == 1 ? "" : "s",
-                report->simulated ? ", simulated" : "");
+        nw_print(stream, "%s%d %s, %zu pair%s%s\n\n", i > 0 ? "\n" : "", level->fleet.end_count,
+                 level->kinds, level->fleet.edge_count, level->fleet.edge_count == 1 ? "" : "s",
+                 report->simulated ? nw_tr(", simulated") : "");
         NW_TRY(print_classes(stream, level));
         fputc('\n', stream);
         NW_TRY(print_ends(stream, level, all));
         NW_TRY(print_map(stream, level));
     }
     if (report->retest_count > 0)
-        fprintf(stream, "\n%zu pair%s measured again alone; the better result counts\n",
-                report->retest_count, report->retest_count == 1 ? " was" : "s were");
+        nw_print(stream, "\n%zu pair%s measured again alone; the better result counts\n",
+                 report->retest_count, report->retest_count == 1 ? nw_tr(" was") : nw_tr("s were"));
     fputc('\n', stream);
     print_findings(stream, &report->findings);
     print_hosts(stream, report);

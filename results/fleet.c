@@ -5,22 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/name_list.h"
 #include "base/units.h"
 
 #define PAIR_FINDINGS_MAX 200
-
-struct list { /* of names, found again by hash */
-    char **names;
-    int count, capacity;
-    int *slots; /* index + 1; 0: free */
-};
+#define NIC_LEAST_BYTES   4096 /* of a message in a stream */
 
 struct work {
     const struct nw_results *results;
     struct nw_fleet_report *report;
-    struct list hosts, ranks, classes[NW_FLEET_LEVELS];
-    int *host_of_rank;
-    int host_of_rank_capacity, rank_count_capacity;
+    struct nw_name_list ends[NW_FLEET_LEVELS], classes[NW_FLEET_LEVELS];
+    int *host_of_end[NW_FLEET_LEVELS]; /* of ranks and NICs */
+    int host_of_end_capacity[NW_FLEET_LEVELS], rank_count_capacity;
     struct nw_fleet_edge *edges[NW_FLEET_LEVELS];
     size_t edge_count[NW_FLEET_LEVELS], edge_capacity[NW_FLEET_LEVELS];
     const struct nw_run *largest_run; /* what largest_pair found last */
@@ -28,68 +24,15 @@ struct work {
     uint64_t largest_bytes;
 };
 
-/* ---- names -------------------------------------------------------------------------------------
- */
-
-static size_t slot_of(const struct list *list, const char *name)
+static nw_rc index_of(struct nw_name_list *list, const char *name, int *index_out)
 {
-    const size_t mask = 4 * (size_t)list->capacity - 1;
-    size_t hash = 14695981039346656037u; /* FNV-1a */
+    const nw_rc rc = nw_name_list_index(list, name, NW_FLEET_ENDS_MAX, index_out);
 
-    for (const char *c = name; *c != '\0'; c++)
-        hash = (hash ^ (unsigned char)*c) * 1099511628211u;
-    hash &= mask;
-    while (list->slots[hash] != 0 && strcmp(list->names[list->slots[hash] - 1], name) != 0)
-        hash = (hash + 1) & mask;
-    return hash;
-}
-
-static nw_rc grow(struct list *list)
-{
-    const int capacity = list->capacity > 0 ? 2 * list->capacity : 64;
-    char **names = realloc(list->names, (size_t)capacity * sizeof *names);
-    int *slots = calloc(4 * (size_t)capacity, sizeof *slots);
-
-    if (names != NULL)
-        list->names = names;
-    if (names == NULL || slots == NULL) {
-        free(slots);
-        return nw_fail(NW_ENOMEM, "no memory for %d names", capacity);
-    }
-    free(list->slots);
-    list->slots = slots;
-    list->capacity = capacity;
-    for (int i = 0; i < list->count; i++)
-        list->slots[slot_of(list, list->names[i])] = i + 1;
-    return NW_OK;
-}
-
-static nw_rc index_of(struct list *list, const char *name, int *index_out)
-{
-    if (list->count == list->capacity)
-        NW_TRY(grow(list));
-    const size_t slot = slot_of(list, name);
-
-    if (list->slots[slot] == 0) {
-        if (list->count == NW_FLEET_ENDS_MAX)
-            return nw_fail(NW_EUSAGE, "more than %d hosts or ranks to compare; give fewer files",
-                           NW_FLEET_ENDS_MAX);
-        list->names[list->count] = strdup(name);
-        if (list->names[list->count] == NULL)
-            return nw_fail(NW_ENOMEM, "no memory for the name %s", name);
-        list->slots[slot] = ++list->count;
-    }
-    *index_out = list->slots[slot] - 1;
-    return NW_OK;
-}
-
-static void free_list(struct list *list)
-{
-    for (int i = 0; i < list->count; i++)
-        free(list->names[i]);
-    free(list->names);
-    free(list->slots);
-    *list = (struct list){0};
+    return rc != NW_EUSAGE
+               ? rc
+               : nw_fail(NW_EUSAGE,
+                         "more than %d hosts, ranks or NICs to compare; give fewer files",
+                         NW_FLEET_ENDS_MAX);
 }
 
 /* ---- edges -------------------------------------------------------------------------------------
@@ -112,7 +55,7 @@ static nw_rc add_edge(struct work *work, int level, const struct nw_fleet_edge *
 
 static nw_rc host_of(struct work *work, const char *name, int *index_out)
 {
-    NW_TRY(index_of(&work->hosts, name, index_out));
+    NW_TRY(index_of(&work->ends[NW_FLEET_HOSTS], name, index_out));
     if (*index_out < work->rank_count_capacity)
         return NW_OK;
     const int capacity = 2 * work->rank_count_capacity + 64;
@@ -127,25 +70,33 @@ static nw_rc host_of(struct work *work, const char *name, int *index_out)
     return NW_OK;
 }
 
+/* A rank or a NIC. */
+static nw_rc end_of(struct work *work, int level, const char *host, const char *name,
+                    int *index_out)
+{
+    int host_index, *capacity = &work->host_of_end_capacity[level];
+
+    NW_TRY(host_of(work, host, &host_index));
+    NW_TRY(index_of(&work->ends[level], name, index_out));
+    if (*index_out >= *capacity) {
+        const int more = 2 * *capacity + 64;
+        int *hosts = realloc(work->host_of_end[level], (size_t)more * sizeof *hosts);
+
+        if (hosts == NULL)
+            return nw_fail(NW_ENOMEM, "no memory for %d ranks or NICs", more);
+        work->host_of_end[level] = hosts;
+        *capacity = more;
+    }
+    work->host_of_end[level][*index_out] = host_index;
+    return NW_OK;
+}
+
 static nw_rc rank_of(struct work *work, const char *host, int rank, int *index_out)
 {
     char name[96];
-    int host_index;
 
-    NW_TRY(host_of(work, host, &host_index));
     snprintf(name, sizeof name, "rank %d on %s", rank, host);
-    NW_TRY(index_of(&work->ranks, name, index_out));
-    if (*index_out >= work->host_of_rank_capacity) {
-        const int capacity = 2 * work->host_of_rank_capacity + 64;
-        int *hosts = realloc(work->host_of_rank, (size_t)capacity * sizeof *hosts);
-
-        if (hosts == NULL)
-            return nw_fail(NW_ENOMEM, "no memory for %d ranks", capacity);
-        work->host_of_rank = hosts;
-        work->host_of_rank_capacity = capacity;
-    }
-    work->host_of_rank[*index_out] = host_index;
-    return NW_OK;
+    return end_of(work, NW_FLEET_RANKS, host, name, index_out);
 }
 
 static bool is_case(const struct nw_record *record, const char *name)
@@ -272,12 +223,38 @@ static bool is_largest_of_two_hosts(const struct nw_run *run, const struct nw_re
     return true;
 }
 
+/* Streams; latencies and rates of small messages say nothing of a wire. Between NICs of other names
+ * than each other's (off the rail) the way may lead through another switch. */
+static nw_rc add_nics(struct work *work, const struct nw_record *record)
+{
+    const double rate =
+        record->rc == NW_OK && record->algbw_bytes_per_s > 0 ? record->algbw_bytes_per_s : NAN;
+    struct nw_fleet_edge edge = {.bytes_per_s = rate,
+                                 .high_bytes_per_s = nw_fleet_high(rate, &record->time_ns),
+                                 .low_bytes_per_s = nw_fleet_low(rate, &record->time_ns)};
+    char name[160], title[160], size[32];
+
+    if (record->bytes < NIC_LEAST_BYTES)
+        return NW_OK;
+    snprintf(name, sizeof name, "%s %s", record->host_a, record->nic_a);
+    NW_TRY(end_of(work, NW_FLEET_NICS, record->host_a, name, &edge.a));
+    snprintf(name, sizeof name, "%s %s", record->host_b, record->nic_b);
+    NW_TRY(end_of(work, NW_FLEET_NICS, record->host_b, name, &edge.b));
+    snprintf(title, sizeof title, "%s %s, %s memory%s", record->collective,
+             nw_format_bytes(size, record->bytes), record->memory,
+             strcmp(record->nic_a, record->nic_b) == 0 ? "" : ", off the rail");
+    NW_TRY(index_of(&work->classes[NW_FLEET_NICS], title, &edge.class));
+    return add_edge(work, NW_FLEET_NICS, &edge);
+}
+
 static nw_rc add_record(struct work *work, const struct nw_run *run, const struct nw_record *record)
 {
     const bool named = record->host_a[0] != '\0' && record->host_b[0] != '\0';
     const bool pair = named && record->peer_a >= 0 && record->peer_b >= 0;
 
     work->report->simulated |= record->simulated;
+    if (named && is_case(record, "nic") && record->nic_a[0] != '\0' && record->nic_b[0] != '\0')
+        return add_nics(work, record);
     if (pair && is_case(record, "pairwise"))
         return add_pair_of_hosts(work, record, record->host_a, record->host_b);
     if (pair && (is_case(record, "pairs") || is_case(record, "retest")))
@@ -311,31 +288,31 @@ static nw_rc collect(struct work *work)
         for (size_t i = 0; i < run->record_count; i++)
             NW_TRY(add_record(work, run, &run->records[i]));
         for (int i = 0; run->context.hosts != NULL && i < run->context.host_count; i++)
-            for (int h = 0; h < work->hosts.count; h++)
-                if (strcmp(work->hosts.names[h], run->context.hosts[i].name) == 0 &&
+            for (int h = 0; h < work->ends[NW_FLEET_HOSTS].count; h++)
+                if (strcmp(work->ends[NW_FLEET_HOSTS].names[h], run->context.hosts[i].name) == 0 &&
                     run->context.hosts[i].rank_count > work->report->rank_count_of_host[h])
                     work->report->rank_count_of_host[h] = run->context.hosts[i].rank_count;
     }
     return NW_OK;
 }
 
-/* Pairs of ranks are pairs of their hosts as well. */
-static nw_rc merge_ranks(struct work *work)
+/* Pairs of ranks or of NICs are pairs of their hosts as well. */
+static nw_rc merge_members(struct work *work, int level)
 {
-    const struct nw_fleet ranks = {.end_count = work->ranks.count,
-                                   .class_count = work->classes[NW_FLEET_RANKS].count,
-                                   .edges = work->edges[NW_FLEET_RANKS],
-                                   .edge_count = work->edge_count[NW_FLEET_RANKS]};
+    const struct nw_fleet members = {.end_count = work->ends[level].count,
+                                     .class_count = work->classes[level].count,
+                                     .edges = work->edges[level],
+                                     .edge_count = work->edge_count[level]};
     struct nw_fleet_edge *edges;
     size_t count;
     nw_rc rc = NW_OK;
 
-    if (ranks.edge_count == 0)
+    if (members.edge_count == 0)
         return NW_OK;
-    NW_TRY(nw_fleet_merge(&ranks, work->host_of_rank, &edges, &count));
+    NW_TRY(nw_fleet_merge(&members, work->host_of_end[level], &edges, &count));
     for (size_t i = 0; i < count && rc == NW_OK; i++) {
-        rc = index_of(&work->classes[NW_FLEET_HOSTS],
-                      work->classes[NW_FLEET_RANKS].names[edges[i].class], &edges[i].class);
+        rc = index_of(&work->classes[NW_FLEET_HOSTS], work->classes[level].names[edges[i].class],
+                      &edges[i].class);
         if (rc == NW_OK)
             rc = add_edge(work, NW_FLEET_HOSTS, &edges[i]);
     }
@@ -348,12 +325,13 @@ static void drop_doubles(struct work *work)
 {
     size_t kept = 0;
 
-    if (work->ranks.count != work->hosts.count)
+    if (work->ends[NW_FLEET_RANKS].count != work->ends[NW_FLEET_HOSTS].count)
         return;
     for (size_t i = 0; i < work->edge_count[NW_FLEET_RANKS]; i++) {
         const struct nw_fleet_edge *edge = &work->edges[NW_FLEET_RANKS][i];
 
-        if (work->host_of_rank[edge->a] == work->host_of_rank[edge->b])
+        if (work->host_of_end[NW_FLEET_RANKS][edge->a] ==
+            work->host_of_end[NW_FLEET_RANKS][edge->b])
             work->edges[NW_FLEET_RANKS][kept++] = *edge;
     }
     work->edge_count[NW_FLEET_RANKS] = kept;
@@ -362,15 +340,20 @@ static void drop_doubles(struct work *work)
 /* ---- judging -----------------------------------------------------------------------------------
  */
 
-static void hand_over(struct work *work, int index, struct list *ends, int *host_of_end,
-                      const char *kind, const char *kinds)
+static void hand_over(struct work *work, int index)
 {
+    static const struct {
+        const char *kind, *kinds;
+    } words[] = {[NW_FLEET_HOSTS] = {"host", "hosts"},
+                 [NW_FLEET_RANKS] = {"rank", "ranks"},
+                 [NW_FLEET_NICS] = {"nic", "NICs"}};
     struct nw_fleet_level *level = &work->report->levels[index];
+    struct nw_name_list *ends = &work->ends[index];
 
-    *level = (struct nw_fleet_level){.kind = kind,
-                                     .kinds = kinds,
+    *level = (struct nw_fleet_level){.kind = words[index].kind,
+                                     .kinds = words[index].kinds,
                                      .ends = ends->names,
-                                     .host_of_end = host_of_end,
+                                     .host_of_end = work->host_of_end[index],
                                      .classes = work->classes[index].names,
                                      .edges = work->edges[index]};
     level->fleet = (struct nw_fleet){.end_count = ends->count,
@@ -380,6 +363,7 @@ static void hand_over(struct work *work, int index, struct list *ends, int *host
     ends->names = work->classes[index].names = NULL;
     ends->count = work->classes[index].count = 0;
     work->edges[index] = NULL;
+    work->host_of_end[index] = NULL;
 }
 
 static nw_rc mark_lost(const struct nw_results *results, struct nw_fleet_report *report)
@@ -411,15 +395,15 @@ static nw_rc mark_lost(const struct nw_results *results, struct nw_fleet_report 
 static nw_rc judge(struct nw_fleet_report *report)
 {
     const struct nw_fleet_level *hosts = &report->levels[NW_FLEET_HOSTS];
-    struct nw_fleet_level *ranks = &report->levels[NW_FLEET_RANKS];
-
     for (int i = 0; i < NW_FLEET_LEVELS; i++) {
         struct nw_fleet_level *level = &report->levels[i];
 
         NW_TRY(nw_fleet_drop_cleared(&level->fleet, level->edges, &level->fleet.edge_count));
         NW_TRY(nw_fleet_score(&level->fleet, &level->scores));
     }
-    nw_fleet_excuse(&hosts->scores, ranks->host_of_end, &ranks->fleet, &ranks->scores);
+    for (int i = NW_FLEET_RANKS; i < NW_FLEET_LEVELS; i++)
+        nw_fleet_excuse(&hosts->scores, report->levels[i].host_of_end, &report->levels[i].fleet,
+                        &report->levels[i].scores);
     for (int i = 0; i < NW_FLEET_LEVELS; i++) {
         const struct nw_fleet_level *level = &report->levels[i];
         const struct nw_fleet_names names = {.kind = level->kind,
@@ -446,28 +430,26 @@ nw_rc nw_fleet_of_results(const struct nw_results *results, struct nw_fleet_repo
     struct work work = {.results = results, .report = &report};
     nw_rc rc = collect(&work);
 
-    if (rc == NW_OK)
-        rc = merge_ranks(&work);
+    for (int i = NW_FLEET_RANKS; i < NW_FLEET_LEVELS && rc == NW_OK; i++)
+        rc = merge_members(&work, i);
     if (rc == NW_OK)
         drop_doubles(&work);
     if (rc == NW_OK && work.edge_count[NW_FLEET_HOSTS] + work.edge_count[NW_FLEET_RANKS] == 0)
         rc = nw_fail(NW_ENODEV, "no pair of hosts or ranks in the results; measure them: mpirun … "
                                 "nodeworth bench --cases pairs");
     if (rc == NW_OK) {
-        hand_over(&work, NW_FLEET_HOSTS, &work.hosts, NULL, "host", "hosts");
-        hand_over(&work, NW_FLEET_RANKS, &work.ranks, work.host_of_rank, "rank", "ranks");
-        work.host_of_rank = NULL;
+        for (int i = 0; i < NW_FLEET_LEVELS; i++)
+            hand_over(&work, i);
         rc = mark_lost(results, &report);
         if (rc == NW_OK)
             rc = judge(&report);
     }
-    free_list(&work.hosts);
-    free_list(&work.ranks);
     for (int i = 0; i < NW_FLEET_LEVELS; i++) {
-        free_list(&work.classes[i]);
+        nw_name_list_free(&work.ends[i]);
+        nw_name_list_free(&work.classes[i]);
         free(work.edges[i]);
+        free(work.host_of_end[i]);
     }
-    free(work.host_of_rank);
     if (rc != NW_OK)
         nw_fleet_report_free(&report);
     else

@@ -2,8 +2,9 @@
  * here or imported.
  *
  * Taken are pairs (case pairs, at the largest size of each collective and lane), their retests
- * (case retest: the better of both counts), pairwise summaries, and logs of collectives over two
- * hosts at their largest size. One host that is only ever alone has nothing to be compared with.
+ * (case retest: the better of both counts), streams between two NICs (case nic), pairwise
+ * summaries, and logs of collectives over two hosts at their largest size. One host that is only
+ * ever alone has nothing to be compared with.
  *
  *     struct nw_fleet_report report;
  *     NW_TRY(nw_fleet_of_results(&results, &report));
@@ -16,8 +17,8 @@
 #include "bench/fleet_tell.h"
 #include "results/results.h"
 
-enum { NW_FLEET_HOSTS, NW_FLEET_RANKS, NW_FLEET_LEVELS };
-#define NW_FLEET_ENDS_MAX 8192 /* hosts, or ranks */
+enum { NW_FLEET_HOSTS, NW_FLEET_RANKS, NW_FLEET_NICS, NW_FLEET_LEVELS };
+#define NW_FLEET_ENDS_MAX 8192 /* hosts, ranks, or NICs */
 
 struct nw_fleet_level { /* owns its lists */
     const char *kind, *kinds;
@@ -35,7 +36,7 @@ struct nw_fleet_report { /* owns everything */
     size_t retest_count;
     struct nw_findings findings;
     bool *leave_out; /* hosts: suspects, and the fewest others without which no bad pair is left */
-    bool *lost; /* hosts that failed in mid-run */
+    bool *lost;      /* hosts that failed in mid-run */
     size_t suspect_count, leave_out_count;
     bool simulated;
 };

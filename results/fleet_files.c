@@ -71,7 +71,7 @@ static nw_rc level_to_json(const struct nw_fleet_level *level, json_t *root)
 {
     json_t *json = json_object(), *ends = json_array(), *pairs = json_array();
     json_t *classes = json_array();
-    nw_rc rc = nw_json_set_new(root, level->kinds, json);
+    nw_rc rc = nw_json_set_new(root, level->kind[0] == 'n' ? "nics" : level->kinds, json);
 
     if (rc == NW_OK)
         rc = nw_json_set_new(json, "classes", classes);

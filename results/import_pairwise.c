@@ -7,11 +7,13 @@
  * other; they are no rates of a wire. So the records are of a case of their own ("pairwise"), which
  * nothing but the comparison of hosts (results/fleet.h) takes.
  */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/name_list.h"
 #include "base/units.h"
 #include "collectives/coll.h"
 #include "results/pairwise.h"
@@ -42,8 +44,7 @@ struct reader {
     struct nw_run *run;
     int at[COLUMNS]; /* -1: not there */
     int host_capacity;
-    int *slots; /* hash table of hosts: index + 1; 0: free */
-    size_t slot_count;
+    struct nw_name_list names; /* of hosts */
     size_t failed_count, first_failed_line;
     size_t unread_count, first_unread_line;
 };
@@ -155,62 +156,26 @@ static int expand(const char *text, char names[HOSTS][64])
 /* ---- hosts -------------------------------------------------------------------------------------
  */
 
-static size_t hash_of(const char *name)
-{
-    size_t hash = 14695981039346656037u; /* FNV-1a */
-
-    for (; *name != '\0'; name++)
-        hash = (hash ^ (unsigned char)*name) * 1099511628211u;
-    return hash;
-}
-
-static size_t slot_of(const struct reader *reader, const char *name)
-{
-    size_t slot = hash_of(name) & (reader->slot_count - 1);
-
-    while (reader->slots[slot] != 0 &&
-           strcmp(reader->run->context.hosts[reader->slots[slot] - 1].name, name) != 0)
-        slot = (slot + 1) & (reader->slot_count - 1);
-    return slot;
-}
-
-static nw_rc grow(struct reader *reader)
-{
-    struct nw_context *context = &reader->run->context;
-    const int capacity = reader->host_capacity > 0 ? 2 * reader->host_capacity : 64;
-    struct nw_host *hosts = realloc(context->hosts, (size_t)capacity * sizeof *hosts);
-    int *slots = calloc(4 * (size_t)capacity, sizeof *slots);
-
-    if (hosts != NULL)
-        context->hosts = hosts;
-    if (hosts == NULL || slots == NULL) {
-        free(slots);
-        return nw_fail(NW_ENOMEM, "%s: no memory for %d hosts", reader->path, capacity);
-    }
-    free(reader->slots);
-    reader->slots = slots;
-    reader->slot_count = 4 * (size_t)capacity;
-    reader->host_capacity = capacity;
-    for (int i = 0; i < context->host_count; i++)
-        reader->slots[slot_of(reader, hosts[i].name)] = i + 1;
-    return NW_OK;
-}
-
 static nw_rc host_index(struct reader *reader, const char *name, int *index_out)
 {
     struct nw_context *context = &reader->run->context;
 
-    if (context->host_count == reader->host_capacity)
-        NW_TRY(grow(reader));
-    const size_t slot = slot_of(reader, name);
+    NW_TRY(nw_name_list_index(&reader->names, name, INT_MAX, index_out));
+    if (*index_out < context->host_count)
+        return NW_OK;
+    if (context->host_count == reader->host_capacity) {
+        const int capacity = 2 * reader->host_capacity + 64;
+        struct nw_host *hosts = realloc(context->hosts, (size_t)capacity * sizeof *hosts);
 
-    if (reader->slots[slot] == 0) {
-        context->hosts[context->host_count] = (struct nw_host){.gpu_count = -1};
-        snprintf(context->hosts[context->host_count].name, sizeof context->hosts[0].name, "%s",
-                 name);
-        reader->slots[slot] = ++context->host_count;
+        if (hosts == NULL)
+            return nw_fail(NW_ENOMEM, "%s: no memory for %d hosts", reader->path, capacity);
+        context->hosts = hosts;
+        reader->host_capacity = capacity;
     }
-    *index_out = reader->slots[slot] - 1;
+    struct nw_host *host = &context->hosts[context->host_count++];
+
+    *host = (struct nw_host){.gpu_count = -1};
+    snprintf(host->name, sizeof host->name, "%s", name);
     return NW_OK;
 }
 
@@ -388,6 +353,6 @@ nw_rc nw_pairwise_read(const char *data, size_t length, const char *path,
     snprintf(reader.run->context.source, sizeof reader.run->context.source, "%s", path);
     rc = read_rows(&reader, data, length);
     reader.run->context.complete = true;
-    free(reader.slots);
+    nw_name_list_free(&reader.names);
     return rc;
 }

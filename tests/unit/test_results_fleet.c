@@ -315,3 +315,130 @@ Test(results_fleet, host_lists_as_slurm_writes_them_are_two_hosts_or_no_row)
         nw_results_free(&results);
     }
 }
+
+/* The names of two logs of one pair record what they show: slow with one GPU a host, well with
+ * eight. */
+Test(results_fleet, rows_of_a_pair_agree_with_what_its_logs_are_named)
+{
+    static const char *const paths[] = {LOGS "pairwise-summary.csv"};
+    struct nw_fleet_report report = compare(paths, 1);
+    const struct nw_fleet_level *hosts = &report.levels[NW_FLEET_HOSTS];
+    int found = 0;
+
+    for (size_t i = 0; i < hosts->fleet.edge_count; i++) {
+        const struct nw_fleet_edge *edge = &hosts->edges[i];
+        const char *class = hosts->classes[edge->class];
+
+        if (strcmp(hosts->ends[edge->a], "node001") != 0 ||
+            strcmp(hosts->ends[edge->b], "node004") != 0 || strstr(class, "4 GPUs") != NULL)
+            continue;
+        found++;
+        cr_expect_eq(hosts->scores.pairs[i].state,
+                     strstr(class, "1 GPU a host") != NULL ? NW_FLEET_SLOW : NW_FLEET_GOOD, "%s",
+                     class);
+    }
+    cr_expect_eq(found, 4);
+    nw_fleet_report_free(&report);
+}
+
+static bool has_finding(const struct nw_fleet_report *report, const char *code, const char *where)
+{
+    for (size_t i = 0; i < report->findings.count; i++)
+        if (strcmp(report->findings.items[i].code, code) == 0 &&
+            strcmp(report->findings.items[i].where, where) == 0)
+            return true;
+    return false;
+}
+
+/* Its pairs were well as long as it lived. */
+Test(results_fleet, a_host_that_was_lost_in_mid_run_is_to_be_left_out)
+{
+    struct nw_results results = {0};
+    struct nw_run *run = nw_results_add_run(&results);
+    struct nw_fleet_report report;
+
+    cr_assert_not_null(run);
+    for (int a = 0; a < 4; a++)
+        for (int b = a + 1; b < 4; b++)
+            if (b != 2 || a == 1)
+                add_pair(run, "pairs", a, b, 1e9);
+    cr_assert_eq(nw_findings_add(&run->context.findings, NW_FINDING_FAIL, NW_FLEET_HOST_FAILED,
+                                 "node2", NULL, "killed"),
+                 NW_OK);
+    cr_assert_eq(nw_fleet_of_results(&results, &report), NW_OK);
+    cr_expect_eq(report.suspect_count, 1);
+    cr_expect_eq(report.findings.count, 1, "told once, in its own words");
+    cr_expect(has_finding(&report, "host-failed", "node2"));
+    for (int i = 0; i < 4; i++) {
+        const struct nw_fleet_level *hosts = &report.levels[NW_FLEET_HOSTS];
+
+        cr_expect_eq(hosts->scores.ends[i].state,
+                     strcmp(hosts->ends[i], "node2") == 0 ? NW_FLEET_FAILED : NW_FLEET_GOOD);
+    }
+    nw_fleet_report_free(&report);
+    nw_results_free(&results);
+}
+
+/* Both ways between NICs of two hosts: 48 GB/s on the rail, 30 off it; NICs of `slow` hosts and
+ * names reach half. */
+static void add_nics(struct nw_run *run, int slow_host, int slow_nic)
+{
+    enum { HOSTS = 4, NICS = 4 };
+    unsigned seed = 11;
+
+    for (int a = 0; a < HOSTS; a++)
+        for (int b = 0; b < HOSTS; b++)
+            for (int i = 0; i < NICS * NICS; i++) {
+                const int nic_a = i / NICS, nic_b = i % NICS;
+                const bool slow = (a == slow_host && (slow_nic < 0 || nic_a == slow_nic)) ||
+                                  (b == slow_host && (slow_nic < 0 || nic_b == slow_nic));
+                const double rate = (nic_a == nic_b ? 48e9 : 30e9) * (slow ? 0.5 : 1) *
+                                    (1 + 0.01 * rand_r(&seed) / RAND_MAX);
+                struct nw_record *record;
+
+                if (a == b)
+                    continue;
+                add_pair(run, "nic", a, b, rate);
+                record = &run->records[run->record_count - 1];
+                snprintf(record->collective, sizeof record->collective, "write");
+                snprintf(record->memory, sizeof record->memory, "host");
+                snprintf(record->nic_a, sizeof record->nic_a, "mlx5_%d", nic_a);
+                snprintf(record->nic_b, sizeof record->nic_b, "mlx5_%d", nic_b);
+                if (i == 0) { /* a small message is no stream */
+                    add_pair(run, "nic", a, b, 1e6);
+                    record = &run->records[run->record_count - 1];
+                    *record = run->records[run->record_count - 2];
+                    record->bytes = 8;
+                    record->algbw_bytes_per_s = 1e6 * (1 + a);
+                }
+            }
+}
+
+Test(results_fleet, a_slow_nic_is_named_and_a_host_whose_nics_are_all_slow_instead_of_them)
+{
+    static const struct {
+        int host, nic;
+        const char *code, *where; /* NULL: nothing */
+    } rows[] = {{-1, 0, NULL, NULL},
+                {2, 3, "nic-slow", "node2 mlx5_3"},
+                {1, 0, "nic-slow", "node1 mlx5_0"},
+                {2, -1, "host-slow", "node2"}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct nw_results results = {0};
+        struct nw_run *run = nw_results_add_run(&results);
+        struct nw_fleet_report report;
+
+        cr_assert_not_null(run);
+        add_nics(run, rows[i].host, rows[i].nic);
+        cr_assert_eq(nw_fleet_of_results(&results, &report), NW_OK, "%s", nw_last_error()->text);
+        cr_expect_eq(report.levels[NW_FLEET_NICS].fleet.end_count, 16);
+        cr_expect_eq(report.findings.count, rows[i].code != NULL, "row %zu: %zu", i,
+                     report.findings.count);
+        if (rows[i].code != NULL)
+            cr_expect(has_finding(&report, rows[i].code, rows[i].where), "row %zu: %s %s", i,
+                      report.findings.items[0].code, report.findings.items[0].where);
+        nw_fleet_report_free(&report);
+        nw_results_free(&results);
+    }
+}
