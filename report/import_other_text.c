@@ -5,6 +5,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "report/import_private.h"
 
 struct group {
@@ -87,9 +88,9 @@ static void put_range(char *text, size_t size, double low, double high, double u
     nw_format_sig(a, low / unit, 3);
     nw_format_sig(b, high / unit, 3);
     if (strcmp(a, b) == 0)
-        snprintf(text, size, "%s %s", a, name);
+        nw_print_to(text, size, "%s %s", a, name);
     else
-        snprintf(text, size, "%s … %s %s", a, b, name);
+        nw_print_to(text, size, "%s … %s %s", a, b, name);
 }
 
 static void add_line(struct nw_table *table, const struct group *group)
@@ -101,10 +102,10 @@ static void add_line(struct nw_table *table, const struct group *group)
     if (like->rank_count > 0)
         snprintf(ranks, sizeof ranks, "%d", like->rank_count);
     if (group->most > 0 && group->least == group->most)
-        snprintf(sizes, sizeof sizes, "%s", nw_format_bytes(a, group->least));
+        nw_print_to(sizes, sizeof sizes, "%s", nw_format_bytes(a, group->least));
     else if (group->most > 0)
-        snprintf(sizes, sizeof sizes, "%s … %s", nw_format_bytes(a, group->least),
-                 nw_format_bytes(b, group->most));
+        nw_print_to(sizes, sizeof sizes, "%s … %s", nw_format_bytes(a, group->least),
+                    nw_format_bytes(b, group->most));
     if (isfinite(group->least_ns))
         nw_format_ns(first, group->least_ns);
     if (isfinite(like->flop_per_s))

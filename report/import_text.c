@@ -6,6 +6,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "report/import_private.h"
 
 /* --- the table --- */
@@ -85,11 +86,11 @@ static void put_plateau(char *text, size_t size, const struct line_runs *runs)
     }
     nw_format_gb_per_s(rate, plateau.busbw_bytes_per_s);
     if (plateau.falls)
-        snprintf(text, size, "%s, falls from %s at %s", rate,
-                 nw_format_gb_per_s(peak, plateau.peak_bytes_per_s),
-                 nw_format_bytes(at, plateau.peak_bytes));
+        nw_print_to(text, size, "%s, falls from %s at %s", rate,
+                    nw_format_gb_per_s(peak, plateau.peak_bytes_per_s),
+                    nw_format_bytes(at, plateau.peak_bytes));
     else
-        snprintf(text, size, "%s from %s", rate, nw_format_bytes(at, plateau.from_bytes));
+        nw_print_to(text, size, "%s from %s", rate, nw_format_bytes(at, plateau.from_bytes));
 }
 
 static void add_line(struct nw_table *table, const struct line_runs *line)
@@ -103,14 +104,14 @@ static void add_line(struct nw_table *table, const struct line_runs *line)
     put_ranks(ranks, sizeof ranks, &run->context);
     put_plateau(plateau, sizeof plateau, line);
     if (sizes.most > 0) {
-        snprintf(range, sizeof range, "%s … %s", nw_format_bytes(a, sizes.least),
-                 nw_format_bytes(b, sizes.most));
+        nw_print_to(range, sizeof range, "%s … %s", nw_format_bytes(a, sizes.least),
+                    nw_format_bytes(b, sizes.most));
         nw_format_ns(latency, sizes.latency_ns);
     } else if (run->record_count > 0 && strcmp(run->records[0].case_name, "pairwise") == 0)
-        snprintf(range, sizeof range, "averages of %zu", run->record_count);
+        nw_print_to(range, sizeof range, "averages of %zu", run->record_count);
     snprintf(wrong, sizeof wrong, "%lld", (long long)sizes.wrong);
     nw_table_row(table, (const char *[]){collective_of(run), ranks, runs, range, latency, plateau,
-                                         sizes.wrong < 0 ? "not checked" : wrong});
+                                         sizes.wrong < 0 ? nw_tr("not checked") : wrong});
 }
 
 /* Lines of the log that run `first` is from; `line` has room for all runs. */
@@ -143,16 +144,16 @@ static void print_heading(FILE *stream, const struct nw_results *results, size_t
     for (size_t i = first; i < results->run_count && gpu[0] == '\0'; i++)
         if (strcmp(results->runs[i].context.source, context->source) == 0)
             gpu = results->runs[i].context.gpu_model;
-    fprintf(stream, "%s%s: %s%s%s", first > 0 ? "\n" : "", context->source, context->tool,
-            context->tool_version[0] != '\0' ? " " : "", context->tool_version);
+    nw_print(stream, "%s%s: %s%s%s", first > 0 ? "\n" : "", context->source, context->tool,
+             context->tool_version[0] != '\0' ? " " : "", context->tool_version);
     if (context->library[0] != '\0')
-        fprintf(stream, ", %s", context->library);
+        nw_print(stream, ", %s", context->library);
     if (context->network[0] != '\0')
-        fprintf(stream, " over %s", context->network);
+        nw_print(stream, " over %s", context->network);
     if (gpu[0] != '\0')
-        fprintf(stream, ", %s", gpu);
+        nw_print(stream, ", %s", gpu);
     else if (strcmp(context->backend, "nccl") == 0)
-        fprintf(stream, ", GPU not named");
+        nw_print(stream, ", GPU not named");
     fprintf(stream, "\n");
 }
 
@@ -273,13 +274,13 @@ nw_rc nw_report_import_findings(FILE *stream, const struct nw_results *results)
     for (size_t i = 0; i < count; i++) {
         const struct nw_finding *finding = lines[i].finding;
 
-        fprintf(stream, "%s: %s: %s", finding->where, nw_severity_name(finding->severity),
-                finding->text);
+        nw_print(stream, "%s: %s: %s", finding->where, nw_severity_name(finding->severity),
+                 finding->text);
         if (lines[i].count > 1)
-            fprintf(stream, " (and so in %zu more)", lines[i].count - 1);
+            nw_print(stream, " (and so in %zu more)", lines[i].count - 1);
         fprintf(stream, "\n");
         if (finding->remedy != NULL && finding->severity != NW_FINDING_INFO)
-            fprintf(stream, "    → %s\n", finding->remedy);
+            nw_print(stream, "    → %s\n", finding->remedy);
     }
     free(lines);
     return NW_OK;

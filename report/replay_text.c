@@ -5,6 +5,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 
 #define CPU_SHARE_LEAST 0.95
 
@@ -52,11 +53,11 @@ static void add_step(struct nw_table *table, const struct nw_replay_result *resu
     nw_format_ns(times[0], predicted);
     nw_format_ns(times[1], result->step_ns.median);
     if (isfinite(result->step_ns.low))
-        snprintf(ends, sizeof ends, "%s [%s, %s]", times[1],
-                 nw_format_sig(times[2], result->step_ns.low / 1e6, 4),
-                 nw_format_sig((char[32]){0}, result->step_ns.high / 1e6, 4));
+        nw_print_to(ends, sizeof ends, "%s [%s, %s]", times[1],
+                    nw_format_sig(times[2], result->step_ns.low / 1e6, 4),
+                    nw_format_sig((char[32]){0}, result->step_ns.high / 1e6, 4));
     else
-        snprintf(ends, sizeof ends, "%s", times[1]);
+        nw_print_to(ends, sizeof ends, "%s", times[1]);
     nw_table_row(table, (const char *[]){"step", times[0], ends,
                                          difference(error, predicted, result->step_ns.median)});
 }
@@ -106,8 +107,8 @@ static void print_cause(FILE *stream, const struct nw_replay_result *result)
 
     if (fabs(ns) < 0.01 * result->predicted.step_ns)
         return;
-    snprintf(text, sizeof text, "They part most in: %s, %s%s.", most->title, ns > 0 ? "+" : "-",
-             nw_format_ns(time, fabs(ns)));
+    nw_print_to(text, sizeof text, "They part most in: %s, %s%s.", most->title, ns > 0 ? "+" : "-",
+                nw_format_ns(time, fabs(ns)));
     nw_print_wrapped(stream, "", "", text);
 }
 
@@ -125,28 +126,30 @@ nw_rc nw_report_replay(FILE *stream, const struct nw_replay_result *result)
             "This shows that the schedule is the simulated one, and measures nothing.");
         return NW_OK;
     }
-    snprintf(text, sizeof text,
-             "Median of %d steps%s; skew between ranks %s, slowest rank %d; message buffers %s a "
-             "rank at most.",
-             result->step_count, result->enough ? "" : " (the interval is wider than asked for)",
-             nw_format_ns(skew, result->skew_ns), result->slowest_rank,
-             nw_format_bytes(bytes, result->buffer_bytes));
+    nw_print_to(
+        text, sizeof text,
+        "Median of %d steps%s; skew between ranks %s, slowest rank %d; message buffers %s a "
+        "rank at most.",
+        result->step_count, result->enough ? "" : nw_tr(" (the interval is wider than asked for)"),
+        nw_format_ns(skew, result->skew_ns), result->slowest_rank,
+        nw_format_bytes(bytes, result->buffer_bytes));
     nw_print_wrapped(stream, "", "", text);
     if (result->cpu_share < CPU_SHARE_LEAST) {
-        snprintf(text, sizeof text,
-                 "WARNING: the computation had its core for %.0f %% of its time only: other work "
-                 "runs on these cores, the messages' own included. Give each rank two cores, or "
-                 "stop the other work, and run again.",
-                 100 * result->cpu_share);
+        nw_print_to(
+            text, sizeof text,
+            "WARNING: the computation had its core for %.0f %% of its time only: other work "
+            "runs on these cores, the messages' own included. Give each rank two cores, or "
+            "stop the other work, and run again.",
+            100 * result->cpu_share);
         nw_print_wrapped(stream, "", "", text);
     }
     if (result->wrong_elements > 0)
-        snprintf(text, sizeof text, "WRONG DATA: %lld elements of %llu verified calls.",
-                 (long long)result->wrong_elements, (unsigned long long)result->checked_calls);
+        nw_print_to(text, sizeof text, "WRONG DATA: %lld elements of %llu verified calls.",
+                    (long long)result->wrong_elements, (unsigned long long)result->checked_calls);
     else
-        snprintf(text, sizeof text,
-                 "Every element of %llu messages of a first step was verified: none was wrong.",
-                 (unsigned long long)result->checked_calls);
+        nw_print_to(text, sizeof text,
+                    "Every element of %llu messages of a first step was verified: none was wrong.",
+                    (unsigned long long)result->checked_calls);
     nw_print_wrapped(stream, "", "", text);
     return NW_OK;
 }
