@@ -180,6 +180,7 @@ static void take_options(struct nw_browse *browse, const struct options *options
     browse->group = table;
     browse->keep = table && options->records;
     browse->whole = !table || (browse->keep && is_format(options, "json"));
+    browse->whole_contexts = is_format(options, "json");
     browse->reverse = options->reverse;
     browse->limit = options->limit > 0 ? (size_t)options->limit : SIZE_MAX;
     for (int i = 0; nw_order_names[i] != NULL; i++)

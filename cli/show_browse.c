@@ -1,9 +1,9 @@
 #include "cli/show_browse.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "results/import.h"
 
@@ -152,6 +152,18 @@ static nw_rc end_sink_run(struct nw_browse *browse)
                                            : NW_OK;
 }
 
+/* What is large of a run that is behind us: topologies of hundreds of runs are no browsing. */
+static void forget_parts(struct nw_context *context)
+{
+    json_t **const parts[] = {&context->topology, &context->binding, &context->plan,
+                              &context->lanes,    &context->gpus,    &context->environment};
+
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        json_decref(*parts[i]);
+        *parts[i] = NULL;
+    }
+}
+
 static nw_rc on_context(void *user, struct nw_context *context,
                         const struct nw_results_place *place)
 {
@@ -160,6 +172,8 @@ static nw_rc on_context(void *user, struct nw_context *context,
 
     (void)place;
     NW_TRY(end_sink_run(browse));
+    if (count > 0 && !browse->whole_contexts)
+        forget_parts(context_of(browse));
     if (count == browse->run_capacity) {
         const size_t capacity = count > 0 ? 2 * count : 4;
         struct nw_show_run *grown = realloc(browse->runs, capacity * sizeof *grown);
@@ -223,20 +237,28 @@ static nw_rc on_end(void *user)
 /* ---- files -------------------------------------------------------------------------------------
  */
 
-/* Ours begin with a JSON object on one line; everything else is a log. */
+/* Ours begin with an object that has a "kind", on one line; everything else is a log. What cannot
+ * be read twice (standard input, a pipe) is taken for ours; the reader words what is wrong. */
 static bool is_results(const char *path)
 {
-    FILE *file = strcmp(path, "-") != 0 ? fopen(path, "r") : NULL;
-    int first = '{', second = '"';
+    char start[16384];
+    struct stat status;
 
-    if (file == NULL) /* standard input; or the reader words what is wrong */
+    if (strcmp(path, "-") == 0 || stat(path, &status) != 0 || !S_ISREG(status.st_mode))
         return true;
-    do {
-        first = getc(file);
-    } while (first != EOF && isspace(first));
-    second = getc(file);
+    FILE *file = fopen(path, "r");
+
+    if (file == NULL)
+        return true;
+    const size_t length = fread(start, 1, sizeof start - 1, file);
+
     fclose(file);
-    return first == '{' && second != '\n' && second != '\r';
+    start[length] = '\0';
+    char *first = start + strspn(start, " \t\r\n");
+
+    first[strcspn(first, "\n")] = '\0';
+
+    return *first == '{' && strstr(first, "\"kind\"") != NULL;
 }
 
 static nw_rc visit_run(struct nw_browse *browse, struct nw_run *run)

@@ -33,6 +33,7 @@ struct nw_browse {
     /* in */
     struct nw_select select;
     int only_run;            /* 0: all */
+    bool whole_contexts;     /* topologies and all; else only of the present run */
     bool group, keep, whole; /* make groups; keep records; of those all that they hold */
     nw_order order;
     bool reverse;

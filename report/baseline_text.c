@@ -5,6 +5,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 
 enum { ROWS_SHOWN = 30, FINDINGS_SHOWN = 10 };
 
@@ -85,7 +86,7 @@ static nw_rc put_rows(FILE *stream, const struct nw_baseline_report *report, boo
     fputc('\n', stream);
     NW_TRY(nw_table_print(table, stream));
     if (left > 0)
-        fprintf(stream, "%zu more are slower; --all shows them.\n", left);
+        nw_print(stream, "%zu more are slower; --all shows them.\n", left);
     return NW_OK;
 }
 
@@ -105,8 +106,8 @@ nw_rc nw_report_baseline(FILE *stream, const struct nw_baseline_report *report, 
     NW_TRY(put_nodes(stream, report));
     NW_TRY(put_rows(stream, report, all));
     if (report->missing_count > 0)
-        fprintf(stream, "\n%zu rows of the baseline were not measured here.\n",
-                report->missing_count);
+        nw_print(stream, "\n%zu rows of the baseline were not measured here.\n",
+                 report->missing_count);
     if (report->unknown_count > 0) {
         snprintf(text, sizeof text,
                  "%zu results are not in the baseline; of the first one differs (baseline, here) "
@@ -132,7 +133,7 @@ nw_rc nw_report_baseline_made(FILE *stream, const struct nw_baseline *baseline, 
     for (size_t i = 0; i < baseline->findings.count && i < FINDINGS_SHOWN; i++)
         nw_print_wrapped(stream, "- ", "  ", baseline->findings.items[i].text);
     if (baseline->findings.count > FINDINGS_SHOWN)
-        fprintf(stream, "The first %d of %zu outliers.\n", FINDINGS_SHOWN,
-                baseline->findings.count);
+        nw_print(stream, "The first %d of %zu outliers.\n", FINDINGS_SHOWN,
+                 baseline->findings.count);
     return NW_OK;
 }

@@ -5,6 +5,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 
 enum { ROWS_SHOWN = 20 };
 
@@ -131,8 +132,8 @@ static nw_rc put_things(FILE *stream, const struct nw_comparison *comparison)
         if (!shown)
             thing_row(table, comparison, i);
     }
-    fprintf(stream, "\nSpeed over %s (1.1: a tenth faster), and how many sizes differ\n",
-            comparison->sides[0].name);
+    nw_print(stream, "\nSpeed over %s (1.1: a tenth faster), and how many sizes differ\n",
+             comparison->sides[0].name);
     return nw_table_print(table, stream);
 }
 
@@ -188,10 +189,10 @@ static nw_rc put_rows(FILE *stream, const struct nw_comparison *comparison, bool
         nw_table_free(table);
         return NW_OK;
     }
-    fprintf(stream, all ? "\nEvery row\n" : "\nWhat differs\n");
+    nw_print(stream, all ? "\nEvery row\n" : "\nWhat differs\n");
     NW_TRY(nw_table_print(table, stream));
     if (left > 0)
-        fprintf(stream, "%zu more differ; --all shows them.\n", left);
+        nw_print(stream, "%zu more differ; --all shows them.\n", left);
     return NW_OK;
 }
 
@@ -226,7 +227,7 @@ static nw_rc put_refusals(FILE *stream, const struct nw_comparison *comparison)
                                     put_what(&c[0], refusal->like),
                                     put_count(&c[1], refusal->count), c[2].text, refusal->reason});
     }
-    fprintf(stream, "\nNot compared (first side, second side)\n");
+    nw_print(stream, "\nNot compared (first side, second side)\n");
     return nw_table_print(table, stream);
 }
 

@@ -3,8 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
+
 struct nw_grid {
-    struct nw_table *table; /* NULL: Markdown */
+    struct nw_table *table;          /* NULL: Markdown */
+    const struct nw_column *columns; /* the caller's */
     size_t column_count;
     char *text; /* Markdown's lines so far */
     size_t length;
@@ -34,7 +37,9 @@ static void put_row(const struct nw_grid *grid, const char *const *cells)
 {
     fputc('|', grid->lines);
     for (size_t i = 0; i < grid->column_count; i++)
-        put_cell(grid->lines, cells[i]);
+        put_cell(grid->lines, grid->columns[i].align == NW_NAME || cells[i] == NULL
+                                  ? cells[i]
+                                  : nw_spoken(cells[i]));
     fputc('\n', grid->lines);
 }
 
@@ -42,7 +47,7 @@ static void put_head(const struct nw_grid *grid, const struct nw_column *columns
 {
     fputc('|', grid->lines);
     for (size_t i = 0; i < grid->column_count; i++)
-        put_cell(grid->lines, columns[i].title);
+        put_cell(grid->lines, nw_tr(columns[i].title));
     fputs("\n|", grid->lines);
     for (size_t i = 0; i < grid->column_count; i++)
         fputs(columns[i].align == NW_RIGHT ? " ---: |" : " --- |", grid->lines);
@@ -56,6 +61,7 @@ nw_rc nw_grid_open(const struct nw_column *columns, size_t count, bool markdown,
 
     if (grid == NULL)
         return nw_fail(NW_ENOMEM, "no memory for a table");
+    grid->columns = columns;
     grid->column_count = count;
     if (!markdown) {
         const nw_rc rc = nw_table_open(columns, count, &grid->table);

@@ -10,7 +10,7 @@
 
 #include "base/table.h"
 
-struct nw_grid;
+struct nw_grid; /* borrows the columns */
 nw_rc nw_grid_open(const struct nw_column *columns, size_t count, bool markdown,
                    struct nw_grid **grid_out);
 /* As nw_table_row: a failure is kept until the printing. */

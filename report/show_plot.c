@@ -7,6 +7,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "base/words.h"
 
 enum { HEIGHT = 20, LABEL_WIDTH = 9, LEAST_WIDTH = 40, MOST_WIDTH = 200 };
 /* Braille: two dots across and four down a cell, bits as Unicode counts them from U+2800. */
@@ -233,8 +234,8 @@ static void put_legend(FILE *stream, const struct nw_group *const *curves, size_
                 like->features, like->memory[0] != '\0' ? ", " : "", like->memory);
     }
     if (left_out > 0)
-        fprintf(stream, "%*s Not drawn: %zu more; choose with --collectives, --lanes, --cases …\n",
-                LABEL_WIDTH, "", left_out);
+        nw_print(stream, "%*s Not drawn: %zu more; choose with --collectives, --lanes, --cases …\n",
+                 LABEL_WIDTH, "", left_out);
 }
 
 static nw_rc draw_all(FILE *stream, const struct nw_group *const *curves, size_t count,

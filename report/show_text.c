@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "base/words.h"
 #include "report/show_grid.h"
 
 struct cell {
@@ -79,7 +80,7 @@ nw_rc nw_show_runs(const struct nw_show_view *view, const struct nw_show_run *ru
         run_row(grid, i + 1, &runs[i]);
     NW_TRY(nw_grid_print(grid, view->stream));
     if (count > NW_SHOW_RUNS_MAX)
-        fprintf(view->stream, "The first %d of %zu runs.\n", NW_SHOW_RUNS_MAX, count);
+        nw_print(view->stream, "The first %d of %zu runs.\n", NW_SHOW_RUNS_MAX, count);
     return NW_OK;
 }
 
@@ -181,7 +182,7 @@ static void group_row(struct nw_grid *grid, const struct nw_group *group)
 nw_rc nw_show_groups(const struct nw_show_view *view, const struct nw_groups *groups)
 {
     static const struct nw_column columns[] = {
-        {"case", NW_LEFT},          {"collective", NW_LEFT},
+        {"case", NW_NAME},          {"collective", NW_NAME},
         {"lane", NW_WRAP},          {"type", NW_WRAP},
         {"ranks", NW_RIGHT},        {"results", NW_RIGHT},
         {"sizes", NW_LEFT},         {"at the smallest", NW_RIGHT},
@@ -248,7 +249,7 @@ nw_rc nw_show_records(const struct nw_show_view *view, const struct nw_record *r
                       size_t count, size_t all)
 {
     static const struct nw_column columns[] = {
-        {"case", NW_LEFT},        {"collective", NW_LEFT},     {"lane", NW_WRAP},
+        {"case", NW_NAME},        {"collective", NW_NAME},     {"lane", NW_WRAP},
         {"type", NW_WRAP},        {"ranks", NW_RIGHT},         {"between", NW_WRAP},
         {"size", NW_RIGHT},       {"place", NW_LEFT},          {"us [interval]", NW_RIGHT},
         {"algbw GB/s", NW_RIGHT}, {"busbw, FLOP/s", NW_RIGHT}, {"wrong", NW_RIGHT}};
@@ -259,8 +260,8 @@ nw_rc nw_show_records(const struct nw_show_view *view, const struct nw_record *r
         record_row(grid, &records[i]);
     NW_TRY(nw_grid_print(grid, view->stream));
     if (count < all)
-        fprintf(view->stream, "%sThe first %zu of %zu results; --limit 0 shows all.\n",
-                view->markdown ? "\n" : "", count, all);
+        nw_print(view->stream, "%sThe first %zu of %zu results; --limit 0 shows all.\n",
+                 view->markdown ? "\n" : "", count, all);
     return NW_OK;
 }
 
@@ -289,6 +290,6 @@ nw_rc nw_show_findings(const struct nw_show_view *view, const struct nw_show_run
                 shown++;
             }
     if (shown < all)
-        fprintf(view->stream, "The first %zu of %zu findings; --json has all.\n", shown, all);
+        nw_print(view->stream, "The first %zu of %zu findings; --json has all.\n", shown, all);
     return NW_OK;
 }

@@ -13,7 +13,6 @@
 struct entries {
     struct nw_compare_entry *items;
     size_t count;
-    size_t wrong_count; /* left out: wrong data */
 };
 
 struct sorting {
@@ -185,6 +184,22 @@ static nw_rc add_row(struct nw_comparison *comparison, size_t side,
 /* ---- what has no partner -----------------------------------------------------------------------
  */
 
+/* The first of `others` with this case, collective and size, or what would come behind it. */
+static size_t first_of_size(const struct nw_compare_entry *entry, const struct entries *others)
+{
+    size_t low = 0, high = others->count;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (nw_compare_order_size(&others->items[middle], entry) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* Why `entry` has none among `others`: the one that is nearest to it. */
 static void find_reason(const struct nw_compare_entry *entry, const struct entries *others,
                         uint32_t mask, bool of_first, char *reason, size_t size)
@@ -192,9 +207,8 @@ static void find_reason(const struct nw_compare_entry *entry, const struct entri
     const struct nw_compare_entry *nearest = NULL;
     size_t least = SIZE_MAX;
 
-    for (size_t i = 0; i < others->count; i++) {
-        if (nw_compare_order_size(entry, &others->items[i]) != 0)
-            continue;
+    for (size_t i = first_of_size(entry, others);
+         i < others->count && nw_compare_order_size(entry, &others->items[i]) == 0; i++) {
         const size_t differences = nw_compare_differences(entry, &others->items[i], mask, NULL, 0);
 
         if (differences < least) {
