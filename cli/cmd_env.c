@@ -14,6 +14,7 @@
 #include "cli/watch.h"
 #include "collectives/launch.h"
 
+enum { WIDTH = 100 };
 #define READ_DEADLINE_NS 60000000000ull /* drivers answer late when they load */
 
 struct options {
@@ -24,7 +25,7 @@ static const struct nw_option rows[] = {
     {.name = "json",
      .type = NW_OPTION_FLAG,
      .offset = offsetof(struct options, json),
-     .help = "print JSON instead of tables"},
+     .help = "print JSON instead, of every host"},
 };
 
 /* ---- several hosts -----------------------------------------------------------------------------
@@ -93,24 +94,43 @@ static nw_rc find_differences(json_t *root)
 /* ---- printing ----------------------------------------------------------------------------------
  */
 
-static nw_rc print_section(const char *title, const json_t *section_rows)
+/* Rows are the same in every language, as in the JSON: who reads them is whoever gets the report.
+ */
+static void print_row(const char *name, int width, const char *value)
 {
-    const struct nw_column columns[] = {{title, NW_LEFT}, {"", NW_WRAP}};
-    struct nw_table *table;
+    char *lines = nw_text_wrap(value, WIDTH - width - 1);
+
+    for (char *line = lines; line != NULL;) {
+        char *end = strchr(line, '\n');
+
+        printf("%-*s %.*s\n", width, line == lines ? name : "",
+               (int)(end != NULL ? end - line : (ptrdiff_t)strlen(line)), line);
+        line = end != NULL ? end + 1 : NULL;
+    }
+    free(lines);
+}
+
+static void print_section(const char *title, const json_t *section_rows)
+{
     const char *row;
     json_t *value;
+    int width = 1;
 
-    printf("\n");
-    NW_TRY(nw_table_open(columns, sizeof columns / sizeof columns[0], &table));
+    json_object_foreach((json_t *)section_rows, row, value)
+    {
+        const int length = (int)strlen(row);
+
+        width = length > width ? length : width;
+    }
+    printf("\n%s\n", title);
     json_object_foreach((json_t *)section_rows, row, value)
     {
         char text[600];
 
-        nw_table_row(table, (const char *[]){row, value_text(value, text)});
+        print_row(row, width, value_text(value, text));
     }
     if (json_object_size(section_rows) == 0)
-        nw_table_row(table, (const char *[]){"-", "nothing"});
-    return nw_table_print(table, stdout);
+        print_row("-", width, "-");
 }
 
 static void print_differences(const json_t *differences)
@@ -127,7 +147,7 @@ static void print_differences(const json_t *differences)
     }
 }
 
-static nw_rc print_text(const json_t *root)
+static void print_text(const json_t *root)
 {
     const json_t *hosts = json_object_get(root, "hosts");
     const json_t *differences = json_object_get(root, "differences");
@@ -135,19 +155,18 @@ static nw_rc print_text(const json_t *root)
     json_t *section_rows;
 
     nw_print(stdout, "Please attach this to your report. It holds no names of hosts, no keys and "
-                     "no tokens; look through it all the same.\n");
+                     "no tokens;\nlook through it all the same.\n");
     json_object_foreach(json_array_get(hosts, 0), section, section_rows)
-        NW_TRY(print_section(section, section_rows));
+        print_section(section, section_rows);
     if (json_object_get(root, "launch") != NULL)
-        NW_TRY(print_section("launch", json_object_get(root, "launch")));
+        print_section("launch", json_object_get(root, "launch"));
     if (json_array_size(hosts) < 2)
-        return NW_OK;
+        return;
     printf("\n%s\n", nw_tr("Differences between the hosts"));
     if (json_array_size(differences) == 0)
         nw_print(stdout, "none: %zu hosts say the same as host 0, which is shown above\n",
                  json_array_size(hosts) - 1);
     print_differences(differences);
-    return NW_OK;
 }
 
 /* Takes `hosts`. */
@@ -167,8 +186,10 @@ static nw_rc tell(json_t *hosts, const struct nw_comm *comm, bool json)
         if (rc == NW_OK)
             rc = find_differences(root);
     }
-    if (rc == NW_OK)
-        rc = json ? nw_json_print(stdout, root) : print_text(root);
+    if (rc == NW_OK && json)
+        rc = nw_json_print(stdout, root);
+    else if (rc == NW_OK)
+        print_text(root);
     json_decref(root);
     return rc == NW_OK ? nw_cli_finish_stdout() : rc;
 }
