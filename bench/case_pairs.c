@@ -106,17 +106,19 @@ static nw_rc measure_round(struct nw_pairs *pairs, uint64_t bytes, const char *t
     how.group_count = pairs->pair_count;
     nw_pairs_work_open(bench, pairs->peer_of_rank[bench->comm->rank], bytes, pairs->one_way, &work);
     NW_TRY(nw_measure(&how, &work.work, &measured));
-    for (int pair = 0; pair < pairs->pair_count && rc == NW_OK; pair++) {
-        struct nw_record *record = &pairs->identities[pair];
-
-        rc = nw_measured_report(&measured, pair, bench->comm, pairs->one_way ? 2 : 1, record);
-        if (rc == NW_OK) {
-            nw_bench_record(bench, record);
-            add_rate(pairs, record);
-        }
-        nw_record_free(record);
-    }
+    for (int pair = 0; pair < pairs->pair_count && rc == NW_OK; pair++)
+        rc = nw_measured_report(&measured, pair, bench->comm, pairs->one_way ? 2 : 1,
+                                &pairs->identities[pair]);
     nw_measured_free(&measured);
+    rc = nw_agree(bench->comm, rc); /* memory may be short on one rank */
+    for (int pair = 0; pair < pairs->pair_count; pair++) {
+        if (rc ==
+            NW_OK) { /* from here to the unit's end nothing waits: it is done, or not at all */
+            nw_bench_record(bench, &pairs->identities[pair]);
+            add_rate(pairs, &pairs->identities[pair]);
+        }
+        nw_record_free(&pairs->identities[pair]);
+    }
     return rc;
 }
 

@@ -1,9 +1,7 @@
 /* nodeworth bench: measure, show nccl-tests' table, keep every record on disk as it comes. */
-#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -11,6 +9,7 @@
 #include "bench/agree.h"
 #include "bench/bench.h"
 #include "cli/cli.h"
+#include "cli/exclude.h"
 #include "cli/lanes.h"
 #include "cli/launch.h"
 #include "cli/progress.h"
@@ -18,7 +17,6 @@
 #include "cli/shapes.h"
 #include "cli/watch.h"
 #include "report/bench_text.h"
-#include "results/fleet.h"
 #include "results/results.h"
 
 /* 64 ranks on two cores need more than 10 s to take leave of each other. */
@@ -150,63 +148,20 @@ static nw_rc close_sinks(struct session *session, bool complete)
     return first;
 }
 
-static bool has_case(const struct nw_plan *plan, const char *name)
-{
-    for (size_t i = 0; nw_bench_case_name(i) != NULL; i++)
-        if (strcmp(nw_bench_case_name(i), name) == 0)
-            return plan->cases & 1u << i;
-    return false;
-}
-
-/* What the file holds is judged, so that a resumed run counts as a whole. Nobody is a suspect: a
- * list of an earlier run would be wrong now. */
-static nw_rc update_excluded(const struct session *session, const char *path)
-{
-    struct nw_results results = {0};
-    struct nw_fleet_report report = {.suspect_count = 0};
-    nw_rc rc;
-
-    NW_TRY(nw_results_read(session->path, &results));
-    rc = nw_fleet_of_results(&results, &report);
-    nw_results_free(&results);
-    if (rc == NW_ENODEV) { /* one rank: no pairs */
-        nw_clear_error();
-        rc = NW_OK;
-    }
-    NW_TRY(rc);
-    if (report.suspect_count > 0) {
-        rc = nw_fleet_write_excluded(&report, path);
-        if (rc == NW_OK)
-            nw_message("%zu host%s to leave out: %s", report.suspect_count,
-                       report.suspect_count == 1 ? "" : "s", path);
-    } else if (unlink(path) != 0 && errno != ENOENT)
-        rc = nw_fail(NW_EIO, "%s: nobody is to be left out any more, and it cannot be removed: %s",
-                     path, strerror(errno));
-    nw_fleet_report_free(&report);
-    return rc;
-}
-
-/* The hosts to leave out, beside the results: FOLDER/exclude-hosts of --out, FILE.exclude-hosts of
- * -J. The results are on disk by then: a failure is said, and does not change the exit status. A
- * pipe or a device cannot be read again. */
+/* FOLDER/exclude-hosts of --out, FILE.exclude-hosts of -J. */
 static void write_excluded(const struct session *session)
 {
     static const char name[] = "exclude-hosts";
     const struct nw_plan *plan = &session->plan;
     char path[sizeof session->path + sizeof name + 1];
-    struct stat file;
 
-    if (session->path[0] == '\0' || !has_case(plan, "pairs") || stat(session->path, &file) != 0 ||
-        !S_ISREG(file.st_mode))
+    if (session->path[0] == '\0')
         return;
     if (plan->json_file != NULL)
         snprintf(path, sizeof path, "%s.%s", session->path, name);
     else
         snprintf(path, sizeof path, "%s/%s", plan->out_dir, name);
-    if (update_excluded(session, path) != NW_OK) {
-        nw_message("warning: %s", nw_last_error()->text);
-        nw_clear_error();
-    }
+    nw_cli_write_excluded(plan, session->path, path);
 }
 
 static nw_rc on_finding(void *user, const struct nw_finding *finding);

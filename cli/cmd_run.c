@@ -10,6 +10,7 @@
 #include "bench/agree.h"
 #include "bench/bench.h"
 #include "cli/cli.h"
+#include "cli/exclude.h"
 #include "cli/lanes.h"
 #include "cli/host_rate.h"
 #include "cli/launch.h"
@@ -187,6 +188,14 @@ static nw_rc close_results(struct session *session, bool complete)
     return rc != NW_OK ? rc : closed;
 }
 
+static void write_excluded(const struct session *session)
+{
+    char path[sizeof session->results_path + 16];
+
+    snprintf(path, sizeof path, "%s/exclude-hosts", session->directory);
+    nw_cli_write_excluded(&session->options.plan, session->results_path, path);
+}
+
 /* The exit code of what was found. */
 static int finish(struct session *session)
 {
@@ -240,6 +249,17 @@ static nw_rc measure(struct session *session, struct nw_comm *comm)
                           &session->lane_broke);
 }
 
+/* Others were lost; the parent tells the launcher, once rank 0 has ended. */
+static int leave_survived(struct session *session, const struct nw_comm *comm, nw_rc rc)
+{
+    if (comm->rank == 0) {
+        nw_cli_fail(rc);
+        if (session->writer != NULL && close_results(session, false) == NW_OK)
+            write_excluded(session);
+    }
+    return nw_rc_exit_code(NW_EPEER);
+}
+
 static int work(void *argument, void *status)
 {
     struct session *session = argument;
@@ -253,6 +273,8 @@ static int work(void *argument, void *status)
     session->status = status;
     rc = measure(session, comm);
     nw_progress_clear(&session->progress);
+    if (atomic_load(&session->status->lifeline.survived) != 0) /* MPI has no common end any more */
+        return leave_survived(session, comm, rc);
     if (nw_bench_is_broken(rc)) { /* the other ranks may never come out of their calls */
         if (comm->rank == 0 || rc != NW_EPEER)
             nw_cli_fail(rc);
@@ -269,6 +291,7 @@ static int work(void *argument, void *status)
             close_results(session, reached_end && !session->lane_broke) != NW_OK && rc == NW_OK)
             exit_code = nw_cli_fail(NW_EIO);
         else if (reached_end) {
+            write_excluded(session);
             const int found = finish(session);
 
             exit_code = exit_code != 0 ? exit_code : found;
