@@ -154,5 +154,7 @@ const char *nw_spoken(const char *sentence)
     if (spoken->words == NULL || sentence == NULL ||
         strnlen(sentence, NW_WORDS_LONGEST) == NW_WORDS_LONGEST)
         return sentence;
+    if (strchr(sentence, ' ') == NULL) /* a figure, a name, or one word: cells are many */
+        return strchr(sentence, '%') == NULL ? nw_tr(sentence) : sentence;
     return nw_words_say(spoken, sentence, ring[next++ % RING], sizeof ring[0]);
 }

@@ -76,7 +76,7 @@ struct fit {
     const char *end; /* of the text */
     struct nw_part *parts;
     size_t count;
-    int budget; /* tries that are left: a hostile text costs no more */
+    int *tries;
 };
 
 static bool fits(struct fit *fit, const char *format, const char *text);
@@ -103,7 +103,7 @@ static size_t number_length(const char *text, const char *end, const struct nw_d
 static bool with_part(struct fit *fit, const char *format, const struct nw_directive *directive,
                       const char *text, size_t length)
 {
-    if (fit->budget-- <= 0)
+    if (--*fit->tries <= 0)
         return false;
     fit->parts[fit->count++] = (struct nw_part){text, length, directive->kind == 's'};
     if (fits(fit, format + directive->length, text + length))
@@ -143,7 +143,7 @@ static bool with_run(struct fit *fit, size_t run, const char *next, const char *
 {
     const size_t before = fit->count;
 
-    if (fit->budget-- <= 0 || fit->count + run > NW_FORM_PARTS)
+    if (--*fit->tries <= 0 || fit->count + run > NW_FORM_PARTS)
         return false;
     fit->parts[fit->count++] = (struct nw_part){text, length, true};
     for (size_t i = 1; i < run; i++)
@@ -208,12 +208,11 @@ static bool fits(struct fit *fit, const char *format, const char *text)
 }
 
 bool nw_form_fits(const char *format, const char *text, size_t length,
-                  struct nw_part parts[NW_FORM_PARTS], size_t *count_out)
+                  struct nw_part parts[NW_FORM_PARTS], size_t *count_out, int *tries)
 {
-    enum { TRIES = 4000 };
-    struct fit fit = {.end = text + length, .parts = parts, .budget = TRIES};
+    struct fit fit = {.end = text + length, .parts = parts, .tries = tries};
 
-    if (!fits(&fit, format, text))
+    if (--*tries <= 0 || !fits(&fit, format, text))
         return false;
     *count_out = fit.count;
     return true;

@@ -25,8 +25,9 @@ struct nw_directive {
 struct nw_directive nw_directive_at(const char *format);
 /* Bytes of the format that are no directives. */
 size_t nw_form_literal(const char *format);
-/* Can `text` have been made with `format`? The parts in the order of the format. */
+/* Can `text` have been made with `format`? The parts in the order of the format. `tries` counts
+ * down; at 0 nothing fits any more: a hostile text costs no more than that. */
 bool nw_form_fits(const char *format, const char *text, size_t length,
-                  struct nw_part parts[NW_FORM_PARTS], size_t *count_out);
+                  struct nw_part parts[NW_FORM_PARTS], size_t *count_out, int *tries);
 
 #endif

@@ -145,7 +145,8 @@ struct saying {
     const struct nw_language *language;
     char *out;
     size_t size, used;
-    int budget;   /* look-ups that are left */
+    int budget;   /* look-ups that are left, */
+    int tries;    /* and tries of a form: a hostile text costs no more */
     bool in_list; /* between commas: all of them are taken for such */
 };
 
@@ -175,9 +176,11 @@ static bool holds_sentences(const struct nw_part *parts, size_t count)
     return false;
 }
 
-static void search_bucket(const struct nw_words_index *index, size_t bucket, const char *text,
-                          size_t length, bool strict, struct found *best)
+static void search_bucket(struct saying *to, size_t bucket, const char *text, size_t length,
+                          bool strict, struct found *best)
 {
+    const struct nw_words_index *index = to->index;
+
     for (size_t i = index->starts[bucket]; i < index->starts[bucket + 1]; i++) {
         const struct form *form = &index->forms[i];
         struct nw_part parts[NW_FORM_PARTS];
@@ -187,7 +190,7 @@ static void search_bucket(const struct nw_words_index *index, size_t bucket, con
             return;
         if (form->literal > length || memcmp(form->words->english, text, form->head) != 0 ||
             memcmp(form->tail_text, text + length - form->tail, form->tail) != 0 ||
-            !nw_form_fits(form->words->english, text, length, parts, &count) ||
+            !nw_form_fits(form->words->english, text, length, parts, &count, &to->tries) ||
             !is_likely(form, parts, count) || (strict && holds_sentences(parts, count)))
             continue;
         *best = (struct found){.words = form->words, .literal = form->literal, .count = count};
@@ -197,15 +200,15 @@ static void search_bucket(const struct nw_words_index *index, size_t bucket, con
 }
 
 /* The entry whose form fits and says most by itself; an exact one says most of all. */
-static bool find(const struct nw_words_index *index, const char *text, size_t length, bool strict,
+static bool find(struct saying *to, const char *text, size_t length, bool strict,
                  struct found *found)
 {
     *found = (struct found){.words = NULL};
     if (length == 0)
         return false;
-    search_bucket(index, BY_FIRST + (unsigned char)text[0], text, length, strict, found);
-    search_bucket(index, BY_LAST + (unsigned char)text[length - 1], text, length, strict, found);
-    search_bucket(index, BY_NOTHING, text, length, strict, found);
+    search_bucket(to, BY_FIRST + (unsigned char)text[0], text, length, strict, found);
+    search_bucket(to, BY_LAST + (unsigned char)text[length - 1], text, length, strict, found);
+    search_bucket(to, BY_NOTHING, text, length, strict, found);
     return found->words != NULL;
 }
 
@@ -262,9 +265,9 @@ static bool say_two(struct saying *to, const char *text, size_t length, const ch
     const char *rest = at + strlen(mark);
     const size_t first = (size_t)(at - text), left = length - first - strlen(mark);
 
-    if (find(to->index, text, first, true, &found))
+    if (find(to, text, first, true, &found))
         fill(to, &found, depth);
-    else if (to->in_list || find(to->index, rest, left, true, &found) ||
+    else if (to->in_list || find(to, rest, left, true, &found) ||
              memmem(rest, left, mark, strlen(mark)))
         say(to, text, first, depth + 1);
     else
@@ -285,13 +288,13 @@ static void say(struct saying *to, const char *text, size_t length, int depth)
         put(to, text, length);
         return;
     }
-    if (find(to->index, text, length, true, &found)) {
+    if (find(to, text, length, true, &found)) {
         fill(to, &found, depth);
         return;
     }
     if (say_two(to, text, length, "; ", language->semicolon, depth))
         return;
-    if (find(to->index, text, length, false, &found)) {
+    if (find(to, text, length, false, &found)) {
         fill(to, &found, depth);
         return;
     }
@@ -305,9 +308,13 @@ static void say(struct saying *to, const char *text, size_t length, int depth)
 void nw_words_translate(const struct nw_words_index *index, const struct nw_language *language,
                         const char *sentence, char *out, size_t size)
 {
-    enum { LOOK_UPS = 200 };
-    struct saying to = {
-        .index = index, .language = language, .out = out, .size = size, .budget = LOOK_UPS};
+    enum { LOOK_UPS = 200, TRIES = 30000 };
+    struct saying to = {.index = index,
+                        .language = language,
+                        .out = out,
+                        .size = size,
+                        .budget = LOOK_UPS,
+                        .tries = TRIES};
 
     out[0] = '\0';
     say(&to, sentence, strlen(sentence), 0);
