@@ -65,14 +65,14 @@ static void put_contents(const struct nw_html *html, const char *sections)
     char id[64], mark[96];
 
     fputs("<nav aria-label=", html->stream);
-    nw_html_attribute(html->stream, nw_html_tr(html, "Contents"));
+    nw_html_attribute(html->stream, tr(html, "Contents"));
     fputs("><ul>", html->stream);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         snprintf(mark, sizeof mark, "<section id=\"%s\"", nw_html_id(html, parts[i].id, id));
         if (strstr(sections, mark) == NULL)
             continue;
         fprintf(html->stream, "<li><a href=\"#%s\">", id);
-        nw_html_text(html->stream, nw_html_tr(html, parts[i].title));
+        nw_html_text(html->stream, tr(html, parts[i].title));
         fputs("</a></li>", html->stream);
     }
     fputs("</ul></nav>\n", html->stream);
@@ -90,19 +90,19 @@ static void put_what(const struct nw_html *html)
 
         snprintf(library, sizeof library, "%s", context->library);
         library[strcspn(library, ",(")] = '\0'; /* without where it is */
-        snprintf(text, sizeof text, nw_html_tr(html, "%s: hosts: %d, ranks: %d, backend: %s%s%s"),
+        snprintf(text, sizeof text, tr(html, "%s: hosts: %d, ranks: %d, backend: %s%s%s"),
                  context->gpu_model[0] != '\0' ? context->gpu_model
                  : context->hosts != NULL && context->hosts->cpu[0] != '\0'
                      ? context->hosts->cpu
-                     : nw_html_tr(html, "machine unknown"),
+                     : tr(html, "machine unknown"),
                  context->host_count, context->rank_count, context->backend,
                  library[0] != '\0' ? ", " : "", library);
         nw_html_say(html, "what", "%s%s%.10s", text, context->started[0] != '\0' ? " · " : "",
                     context->started);
     }
     if (results->run_count > 4)
-        nw_html_say(html, "what", nw_html_tr(html, "and %zu further runs"), results->run_count - 4);
-    nw_html_say(html, "what", nw_html_tr(html, "Written by nodeworth %s; records: %zu, runs: %zu."),
+        nw_html_say(html, "what", tr(html, "and %zu further runs"), results->run_count - 4);
+    nw_html_say(html, "what", tr(html, "Written by nodeworth %s; records: %zu, runs: %zu."),
                 html->page->version, records + html->page->left_out_count, results->run_count);
 }
 
@@ -139,17 +139,17 @@ static nw_rc put_main(struct nw_html *html, bool shown)
     }
     fprintf(stream, "<main id=\"%s\" lang=\"%s\"%s data-title=", html->language->key,
             html->language->key, shown ? "" : " hidden");
-    nw_html_attribute(stream, nw_html_tr(html, "Report on rented GPU servers"));
+    nw_html_attribute(stream, tr(html, "Report on rented GPU servers"));
     fputs(">\n<header><h1>", stream);
-    nw_html_text(stream, nw_html_tr(html, "Report on rented GPU servers"));
+    nw_html_text(stream, tr(html, "Report on rented GPU servers"));
     fputs("</h1>\n", stream);
     put_what(html);
     if (html->simulated) {
         fputs("<p class=\"simulated\"><strong>", stream);
-        nw_html_text(stream, nw_html_tr(html, "SIMULATED."));
+        nw_html_text(stream, tr(html, "SIMULATED."));
         fputs("</strong> ", stream);
-        nw_html_text(stream, nw_html_tr(html, "Figures marked (simulated) come from a pretended "
-                                              "machine and are no measurement."));
+        nw_html_text(stream, tr(html, "Figures marked (simulated) come from a pretended "
+                                      "machine and are no measurement."));
         fputs("</p>\n", stream);
     }
     fputs("</header>\n", stream);

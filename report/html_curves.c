@@ -24,14 +24,13 @@ const char *nw_curves_title(const struct nw_html *html, const struct nw_chart_gr
     const struct nw_record *like = group->series[0].records[0];
 
     if (strcmp(like->case_name, "scaling") == 0)
-        snprintf(text, size, nw_html_tr(html, "%s over growing groups: bus bandwidth by size"),
+        snprintf(text, size, tr(html, "%s over growing groups: bus bandwidth by size"),
                  like->collective);
     else if (like->host_count > 0)
-        snprintf(text, size,
-                 nw_html_tr(html, "%s (case %s), ranks: %d, hosts: %d: bus bandwidth by size"),
+        snprintf(text, size, tr(html, "%s (case %s), ranks: %d, hosts: %d: bus bandwidth by size"),
                  like->collective, like->case_name, like->rank_count, like->host_count);
     else
-        snprintf(text, size, nw_html_tr(html, "%s (case %s), ranks: %d: bus bandwidth by size"),
+        snprintf(text, size, tr(html, "%s (case %s), ranks: %d: bus bandwidth by size"),
                  like->collective, like->case_name, like->rank_count);
     return text;
 }
@@ -53,17 +52,16 @@ const char *nw_series_name(const struct nw_html *html, const struct nw_chart_gro
                         record->features);
 
     if (strcmp(record->case_name, "scaling") == 0)
-        used +=
-            snprintf(text + used, size - (size_t)used, nw_html_tr(html, ", ranks: %d, hosts: %d"),
-                     record->rank_count, record->host_count);
+        used += snprintf(text + used, size - (size_t)used, tr(html, ", ranks: %d, hosts: %d"),
+                         record->rank_count, record->host_count);
     if (types || ops)
         used += snprintf(text + used, size - (size_t)used, ", %s %s", record->dtype, record->op);
     if (runs) {
         const char *source = html->page->results->runs[series->run].context.source;
         const char *slash = strrchr(source, '/');
 
-        snprintf(text + used, size - (size_t)used, nw_html_tr(html, ", run %zu %.40s"),
-                 series->run + 1, slash != NULL ? slash + 1 : source);
+        snprintf(text + used, size - (size_t)used, tr(html, ", run %zu %.40s"), series->run + 1,
+                 slash != NULL ? slash + 1 : source);
     }
     return text;
 }
@@ -139,8 +137,7 @@ static void draw_ceilings(const struct nw_html *html, const struct nw_chart *cha
         if (known)
             continue;
         seen[count++] = ceiling;
-        snprintf(text, sizeof text, nw_html_tr(html, "ceiling %s GB/s"),
-                 nw_format_gb_per_s(rate, ceiling));
+        snprintf(text, sizeof text, tr(html, "ceiling %s GB/s"), nw_format_gb_per_s(rate, ceiling));
         nw_chart_level(chart, ceiling, text);
     }
 }
@@ -180,17 +177,15 @@ nw_rc nw_draw_curves(struct nw_html *html, const struct nw_chart_group *group, c
     struct nw_chart chart = {
         .stream = html->stream,
         .alone = html->alone,
-        .x = {.unit = NW_AXIS_BYTES, .log = true, .title = nw_html_tr(html, "size")},
-        .y = {.unit = NW_AXIS_GB_PER_S,
-              .log = true,
-              .title = nw_html_tr(html, "bus bandwidth, GB/s")},
+        .x = {.unit = NW_AXIS_BYTES, .log = true, .title = tr(html, "size")},
+        .y = {.unit = NW_AXIS_GB_PER_S, .log = true, .title = tr(html, "bus bandwidth, GB/s")},
     };
     char title[256];
 
     fit_axes(group, &chart);
     nw_chart_open(&chart, id, nw_curves_title(html, group, title, sizeof title),
-                  nw_html_tr(html, "Lines with bands of 95 % intervals on logarithmic axes; the "
-                                   "figures stand in the table below."));
+                  tr(html, "Lines with bands of 95 % intervals on logarithmic axes; the "
+                           "figures stand in the table below."));
     nw_chart_axes(&chart);
     draw_ceilings(html, &chart, group);
     for (size_t i = 0; i < shown_of(group); i++)

@@ -29,10 +29,10 @@ static const char *cost_unit(const struct nw_html *html, char text[96])
     const struct nw_terms *terms = &html->page->model->terms;
 
     if (isfinite(terms->price_per_node_hour))
-        snprintf(text, 96, nw_html_tr(html, "%.20s for 10^9 tokens"),
-                 terms->currency[0] != '\0' ? terms->currency : nw_html_tr(html, "cost"));
+        snprintf(text, 96, tr(html, "%.20s for 10^9 tokens"),
+                 terms->currency[0] != '\0' ? terms->currency : tr(html, "cost"));
     else
-        snprintf(text, 96, "%s", nw_html_tr(html, "node-hours for 10^9 tokens"));
+        snprintf(text, 96, "%s", tr(html, "node-hours for 10^9 tokens"));
     return text;
 }
 
@@ -54,23 +54,23 @@ static void put_choice(const struct nw_html *html, const struct nw_html_column *
     nw_html_row(html, columns, count,
                 (const char *[]){nodes, choice->predicted ? choice->strong.strategy->name : "",
                                  memory, step, rate, speed, efficiency, cost,
-                                 nw_html_tr(html, pays_word(choice->pays))});
+                                 tr(html, pays_word(choice->pays))});
 }
 
 static void put_choices(const struct nw_html *html)
 {
     char unit[96];
     const struct nw_html_column columns[] = {
-        {"Nodes (GPUs)", true},   {"Fastest strategy", false},
-        {"Memory per GPU", true}, {"Step [90 %]", true},
-        {"Tokens/s", true},       {"Speed-up", true},
-        {"Efficiency", true},     {cost_unit(html, unit), true},
-        {"Result", false},
+        {"Nodes (GPUs)", NW_RIGHT},   {"Fastest strategy", NW_LEFT},
+        {"Memory per GPU", NW_RIGHT}, {"Step [90 %]", NW_RIGHT},
+        {"Tokens/s", NW_RIGHT},       {"Speed-up", NW_RIGHT},
+        {"Efficiency", NW_RIGHT},     {cost_unit(html, unit), NW_RIGHT},
+        {"Result", NW_LEFT},
     };
     const size_t count = sizeof columns / sizeof *columns;
     const struct nw_decision *decision = html->page->decision;
 
-    nw_html_table(html, nw_html_tr(html, "Each number of nodes"), columns, count);
+    nw_html_table(html, tr(html, "Each number of nodes"), columns, count);
     for (size_t i = 0; i < decision->count; i++)
         put_choice(html, columns, count, &decision->choices[i]);
     nw_html_table_end(html);
@@ -109,21 +109,21 @@ static void draw_marks(const struct nw_html *html, const struct nw_chart *chart,
     char text[160], rate[32], value[32];
 
     if (isfinite(wire->break_even_bytes_per_s)) {
-        snprintf(text, sizeof text, nw_html_tr(html, "break-even %s GB/s"),
+        snprintf(text, sizeof text, tr(html, "break-even %s GB/s"),
                  nw_format_gb_per_s(rate, wire->break_even_bytes_per_s));
         nw_chart_upright(chart, wire->break_even_bytes_per_s, text);
     }
     if (isfinite(wire->quoted_bytes_per_s)) {
-        snprintf(text, sizeof text, nw_html_tr(html, "offered %s GB/s"),
+        snprintf(text, sizeof text, tr(html, "offered %s GB/s"),
                  nw_format_gb_per_s(rate, wire->quoted_bytes_per_s));
         nw_chart_upright(chart, wire->quoted_bytes_per_s, text);
     }
     if (cost && isfinite(wire->limit_cost_per_billion_tokens)) {
-        snprintf(text, sizeof text, nw_html_tr(html, "limit %s"),
+        snprintf(text, sizeof text, tr(html, "limit %s"),
                  nw_format_sig(value, wire->limit_cost_per_billion_tokens, 3));
         nw_chart_level(chart, wire->limit_cost_per_billion_tokens, text);
     } else if (!cost && isfinite(wire->base_step_ns)) {
-        snprintf(text, sizeof text, nw_html_tr(html, "nodes: %d, step %s"), wire->base_nodes,
+        snprintf(text, sizeof text, tr(html, "nodes: %d, step %s"), wire->base_nodes,
                  nw_format_ns(value, wire->base_step_ns));
         nw_chart_level(chart, wire->base_step_ns, text);
     }
@@ -135,11 +135,11 @@ static const char *known_word(const struct nw_html *html)
     const struct nw_decision *decision = html->page->decision;
     const unsigned how = decision->choices[decision->headline].strong.how;
 
-    return nw_html_tr(html, (how & (NW_COST_DATASHEET | NW_COST_WIRE)) != 0 ? "by the data sheet"
-                            : (how & NW_COST_GIVEN) != 0                    ? "as given"
-                            : (how & (NW_COST_RANKS | NW_COST_NODES | NW_COST_DERIVED)) != 0
-                                ? "from other measurements"
-                                : "as measured");
+    return tr(html, (how & (NW_COST_DATASHEET | NW_COST_WIRE)) != 0 ? "by the data sheet"
+                    : (how & NW_COST_GIVEN) != 0                    ? "as given"
+                    : (how & (NW_COST_RANKS | NW_COST_NODES | NW_COST_DERIVED)) != 0
+                        ? "from other measurements"
+                        : "as measured");
 }
 
 /* The point at hand with its intervals both ways. */
@@ -154,7 +154,7 @@ static void draw_measured(const struct nw_html *html, const struct nw_chart *cha
 
     if (!isfinite(wire->measured_bytes_per_s))
         return;
-    snprintf(text, sizeof text, nw_html_tr(html, "%s: %s GB/s [%s, %s]"), known_word(html),
+    snprintf(text, sizeof text, tr(html, "%s: %s GB/s [%s, %s]"), known_word(html),
              nw_format_gb_per_s(rate, wire->measured_bytes_per_s),
              nw_format_gb_per_s(left, wire->measured_low),
              nw_format_gb_per_s(right, wire->measured_high));
@@ -180,26 +180,26 @@ static void draw(struct nw_html *html, const char *id, bool cost)
         .alone = html->alone,
         .x = {.unit = NW_AXIS_GB_PER_S,
               .log = true,
-              .title = nw_html_tr(html, "bus bandwidth between nodes, GB/s")},
+              .title = tr(html, "bus bandwidth between nodes, GB/s")},
         .y = {.unit = cost ? NW_AXIS_NUMBER : NW_AXIS_TIME,
               .log = true,
-              .title = cost ? cost_unit(html, unit) : nw_html_tr(html, "time of a step")},
+              .title = cost ? cost_unit(html, unit) : tr(html, "time of a step")},
     };
 
     fit(wire, cost, &chart);
     nw_chart_open(&chart, id,
-                  nw_html_tr(html, cost ? "Cost against the bandwidth between nodes"
-                                        : "Step time against the bandwidth between nodes"),
-                  nw_html_tr(html, "A falling line, with the measured point, the break-even and "
-                                   "what was offered where they are known; the figures stand in "
-                                   "the table below."));
+                  tr(html, cost ? "Cost against the bandwidth between nodes"
+                                : "Step time against the bandwidth between nodes"),
+                  tr(html, "A falling line, with the measured point, the break-even and "
+                           "what was offered where they are known; the figures stand in "
+                           "the table below."));
     nw_chart_axes(&chart);
     draw_marks(html, &chart, cost);
     for (size_t i = 0; i < wire->count; i++) {
         const struct nw_wire_point *point = &wire->points[i];
         char rate[32], value[32];
 
-        snprintf(tips[i], sizeof tips[i], nw_html_tr(html, "at %s GB/s: %s with %s"),
+        snprintf(tips[i], sizeof tips[i], tr(html, "at %s GB/s: %s with %s"),
                  nw_format_gb_per_s(rate, point->busbw_bytes_per_s),
                  cost ? nw_format_sig(value, point->cost_per_billion_tokens, 3)
                       : nw_format_ns(value, point->step_ns),
@@ -230,14 +230,14 @@ void nw_draw_wire_cost(struct nw_html *html, const char *id)
 static void put_wire_table(const struct nw_html *html)
 {
     char unit[96];
-    const struct nw_html_column columns[] = {{"Between nodes, GB/s", true},
-                                             {"Step", true},
-                                             {cost_unit(html, unit), true},
-                                             {"Fastest strategy", false}};
+    const struct nw_html_column columns[] = {{"Between nodes, GB/s", NW_RIGHT},
+                                             {"Step", NW_RIGHT},
+                                             {cost_unit(html, unit), NW_RIGHT},
+                                             {"Fastest strategy", NW_LEFT}};
     const struct nw_wire_curve *wire = html->page->wire;
 
-    nw_html_fold(html, nw_html_tr(html, "The figures of these charts"));
-    nw_html_table(html, nw_html_tr(html, "The figures of these charts"), columns, 4);
+    nw_html_fold(html, tr(html, "The figures of these charts"));
+    nw_html_table(html, tr(html, "The figures of these charts"), columns, 4);
     for (size_t i = 0; i < wire->count; i += 2) {
         const struct nw_wire_point *point = &wire->points[i];
         char rate[32], step[32], cost[32];
@@ -260,21 +260,20 @@ static void put_wire(struct nw_html *html)
 
     if (wire == NULL || wire->count < 2)
         return;
-    snprintf(lines[0], sizeof lines[0], nw_html_tr(html, "nodes: %d, the fastest strategy"),
-             wire->nodes);
-    snprintf(lines[1], sizeof lines[1], nw_html_tr(html, "%s, with intervals"), known_word(html));
+    snprintf(lines[0], sizeof lines[0], tr(html, "nodes: %d, the fastest strategy"), wire->nodes);
+    snprintf(lines[1], sizeof lines[1], tr(html, "%s, with intervals"), known_word(html));
     for (int cost = 0; cost < 2; cost++) {
         nw_html_figure(html,
-                       nw_html_tr(html, cost ? "Cost against the bandwidth between nodes"
-                                             : "Step time against the bandwidth between nodes"),
+                       tr(html, cost ? "Cost against the bandwidth between nodes"
+                                     : "Step time against the bandwidth between nodes"),
                        id);
         draw(html, id, cost);
         nw_html_legend(html, names, isfinite(wire->measured_bytes_per_s) ? 2 : 1);
         nw_html_figure_end(html);
     }
     snprintf(text, sizeof text,
-             nw_html_tr(html, "Bandwidth is the bus bandwidth of %s of %s, the message that "
-                              "carries most bytes of a step; everything else stays as it is."),
+             tr(html, "Bandwidth is the bus bandwidth of %s of %s, the message that "
+                      "carries most bytes of a step; everything else stays as it is."),
              wire->collective, nw_format_bytes(size, (unsigned long long)wire->message_bytes));
     nw_html_say(html, "note", "%s", text);
     put_wire_table(html);
@@ -289,8 +288,8 @@ static void put_job(const struct nw_html *html)
     char tokens[32];
 
     nw_html_say(html, NULL,
-                nw_html_tr(html, "Job: %s, precision %s, optimizer %s; sequences of %llu tokens, "
-                                 "%llu in a step; parameters: %s."),
+                tr(html, "Job: %s, precision %s, optimizer %s; sequences of %llu tokens, "
+                         "%llu in a step; parameters: %s."),
                 job->net.name, job->precision->name, job->optimizer->name,
                 (unsigned long long)job->sequence, (unsigned long long)job->global_batch,
                 nw_format_count(tokens, (double)nw_transformer_parameter_count(&job->net)));
@@ -301,13 +300,13 @@ nw_rc nw_html_decision(struct nw_html *html)
     const struct nw_page *page = html->page;
     char sentence[1536];
 
-    nw_html_begin(html, "decision", "Is a second node worth it");
+    nw_html_begin(html, "decision", tr(html, "Is a second node worth it"));
     if (page->model == NULL) {
         nw_html_say(html, NULL, "%s",
-                    nw_html_tr(html, page->job_problem != NULL
-                                         ? "The job that was given could not be predicted:"
-                                         : "Not asked: give a job (option --model NAME; nodeworth "
-                                           "list models has the names)."));
+                    tr(html, page->job_problem != NULL
+                                 ? "The job that was given could not be predicted:"
+                                 : "Not asked: give a job (option --model NAME; nodeworth "
+                                   "list models has the names)."));
         if (page->job_problem != NULL) {
             fputs("<p>", html->stream);
             nw_html_foreign(html, page->job_problem);

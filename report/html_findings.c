@@ -48,7 +48,7 @@ static void put_line(const struct nw_html *html, const char *name, const char *t
     if (text == NULL || text[0] == '\0')
         return;
     fputs("<p><strong>", html->stream);
-    nw_html_text(html->stream, nw_html_tr(html, name));
+    nw_html_text(html->stream, name);
     fputs("</strong> ", html->stream);
     nw_html_foreign(html, text);
     fputs("</p>\n", html->stream);
@@ -57,24 +57,24 @@ static void put_line(const struct nw_html *html, const char *name, const char *t
 static void put_finding(const struct nw_html *html, const struct nw_finding *finding)
 {
     static const struct {
-        const char *class, *sign, *title;
-    } kinds[] = {[NW_FINDING_INFO] = {"open", "i", "note"},
-                 [NW_FINDING_WARN] = {"warn", "!", "warning"},
-                 [NW_FINDING_FAIL] = {"short", "✗", "failure"}};
+        const char *class, *sign, *summary;
+    } kinds[] = {[NW_FINDING_INFO] = {"open", "i", .summary = "note"},
+                 [NW_FINDING_WARN] = {"warn", "!", .summary = "warning"},
+                 [NW_FINDING_FAIL] = {"short", "✗", .summary = "failure"}};
 
     fprintf(
         html->stream,
         "<li class=\"card %s\"><p><span class=\"badge %s\"><span aria-hidden=\"true\">%s</span> ",
         kinds[finding->severity].class, kinds[finding->severity].class,
         kinds[finding->severity].sign);
-    nw_html_text(html->stream, nw_html_tr(html, kinds[finding->severity].title));
+    nw_html_text(html->stream, tr(html, kinds[finding->severity].summary));
     fputs("</span> <b>", html->stream);
     nw_html_text(html->stream, finding->where);
     fputs("</b> ", html->stream);
     nw_html_foreign(html, finding->text);
     fputs("</p>\n", html->stream);
-    put_line(html, "What it costs:", finding->effect);
-    put_line(html, "What to do:", finding->remedy);
+    put_line(html, tr(html, "What it costs:"), finding->effect);
+    put_line(html, tr(html, "What to do:"), finding->remedy);
     fputs("</li>\n", html->stream);
 }
 
@@ -104,7 +104,7 @@ static void put_list(const struct nw_html *html, const struct nw_finding *items,
         put_finding(html, &items[i]);
     fputs("</ol>\n", html->stream);
     if (count > SHOWN_MAX)
-        nw_html_say(html, "note", nw_html_tr(html, "and %zu further findings, in the results file"),
+        nw_html_say(html, "note", tr(html, "and %zu further findings, in the results file"),
                     count - SHOWN_MAX);
 }
 
@@ -122,16 +122,16 @@ nw_rc nw_html_findings(struct nw_html *html)
         qsort(all.items, all.count, sizeof *all.items, compare);
     const size_t count = drop_doubles(all.items, all.count);
 
-    nw_html_begin(html, "findings", "Findings");
+    nw_html_begin(html, "findings", tr(html, "Findings"));
     size_t serious = 0; /* they stand first */
 
     while (serious < count && all.items[serious].severity != NW_FINDING_INFO)
         serious++;
     if (serious == 0)
-        nw_html_say(html, NULL, "%s", nw_html_tr(html, "Nothing was found that needs a word."));
+        nw_html_say(html, NULL, "%s", tr(html, "Nothing was found that needs a word."));
     put_list(html, all.items, serious);
     if (count > serious) {
-        snprintf(title, sizeof title, nw_html_tr(html, "Notes: %zu"), count - serious);
+        snprintf(title, sizeof title, tr(html, "Notes: %zu"), count - serious);
         nw_html_fold(html, title);
         put_list(html, all.items + serious, count - serious);
         nw_html_fold_end(html);

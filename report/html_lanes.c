@@ -68,10 +68,10 @@ static void draw(const struct nw_html *html, const struct sides *sides, const ch
         &(struct nw_bars){
             .stream = html->stream,
             .alone = html->alone,
-            .title = nw_html_tr(html, "Ways side by side: bus bandwidth of the largest sizes"),
-            .about = nw_html_tr(html, "A bar for each collective by each way, with its interval. "
-                                      "The figures stand in the table below."),
-            .axis = nw_html_tr(html, "bus bandwidth, GB/s"),
+            .title = tr(html, "Ways side by side: bus bandwidth of the largest sizes"),
+            .about = tr(html, "A bar for each collective by each way, with its interval. "
+                              "The figures stand in the table below."),
+            .axis = tr(html, "bus bandwidth, GB/s"),
             .unit = NW_AXIS_GB_PER_S,
             .rows = sides->rows,
             .row_count = sides->row_count,
@@ -117,12 +117,12 @@ static const char *interval(char text[112], const struct nw_value *value, bool t
 static void put_table(const struct nw_html *html, const struct nw_lanes *lanes)
 {
     static const struct nw_html_column columns[] = {
-        {"Collective", false},         {"Way", false},
-        {"Bus bandwidth, GB/s", true}, {"Latency", true},
-        {"Over the slowest", true},
+        {"Collective", NW_LEFT},           {"Way", NW_LEFT},
+        {"Bus bandwidth, GB/s", NW_RIGHT}, {"Latency", NW_RIGHT},
+        {"Over the slowest", NW_RIGHT},
     };
 
-    nw_html_table(html, nw_html_tr(html, "Ways side by side"), columns, 5);
+    nw_html_table(html, tr(html, "Ways side by side"), columns, 5);
     for (size_t i = 0; i < lanes->count; i++)
         for (size_t k = 0; k < lanes->groups[i].side_count; k++) {
             const struct nw_lane_side *side = &lanes->groups[i].sides[k];
@@ -148,7 +148,7 @@ static void put_notes(const struct nw_html *html, const struct nw_lanes *lanes)
         char text[96];
 
         snprintf(text, sizeof text,
-                 nw_html_tr(html, lanes->notes[i].broke ? "%.60s broke: " : "%.60s was left out: "),
+                 tr(html, lanes->notes[i].broke ? "%.60s broke: " : "%.60s was left out: "),
                  lanes->notes[i].lane);
         fputs("<li>", html->stream);
         nw_html_text(html->stream, text);
@@ -167,8 +167,7 @@ static nw_rc put_run(struct nw_html *html, const struct nw_lanes *lanes)
         return nw_fail(NW_ENOMEM, "no memory for a chart");
     collect(lanes, sides);
     if (sides->row_count > 1) {
-        nw_html_figure(
-            html, nw_html_tr(html, "Ways side by side: bus bandwidth of the largest sizes"), id);
+        nw_html_figure(html, tr(html, "Ways side by side: bus bandwidth of the largest sizes"), id);
         draw(html, sides, id);
         nw_html_legend(html, sides->lanes, sides->lane_count);
         nw_html_figure_end(html);
@@ -192,7 +191,7 @@ nw_rc nw_html_lanes(struct nw_html *html)
         if (lanes->count == 0 && lanes->note_count == 0)
             continue;
         if (count++ == 0)
-            nw_html_begin(html, "lanes", "Ways side by side");
+            nw_html_begin(html, "lanes", tr(html, "Ways side by side"));
         NW_TRY(put_run(html, lanes));
     }
     if (count > 0)

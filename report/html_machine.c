@@ -36,7 +36,7 @@ static void tell_more(const struct nw_html *html, const struct nw_topo_node *nod
     if (node->kind == NW_NODE_NIC && node->rate_bits_per_s > 0)
         snprintf(text, 96, "%s %.4g Gb/s", node->fabric, node->rate_bits_per_s / 1e9);
     else if (node->kind == NW_NODE_NIC && node->port_up == 0)
-        snprintf(text, 96, "%s %s", node->fabric, nw_html_tr(html, "no port is up"));
+        snprintf(text, 96, "%s %s", node->fabric, tr(html, "no port is up"));
     else if (node->kind != NW_NODE_NIC && node->memory_bytes > 0)
         snprintf(text, 96, "%s", nw_format_bytes(value, node->memory_bytes));
 }
@@ -44,13 +44,13 @@ static void tell_more(const struct nw_html *html, const struct nw_topo_node *nod
 static void put_devices(const struct nw_html *html, const struct nw_topo *topo)
 {
     static const struct nw_html_column columns[] = {
-        {"Device", false},       {"Kind", false}, {"Model", false},
-        {"NUMA", true},          {"PCI", false},  {"PCIe now / at best, GB/s", true},
-        {"Size or rate", false},
+        {"Device", NW_LEFT},       {"Kind", NW_LEFT}, {"Model", NW_LEFT},
+        {"NUMA", NW_RIGHT},        {"PCI", NW_LEFT},  {"PCIe now / at best, GB/s", NW_RIGHT},
+        {"Size or rate", NW_LEFT},
     };
     size_t rows = 0;
 
-    nw_html_table(html, nw_html_tr(html, "Devices"), columns, 7);
+    nw_html_table(html, tr(html, "Devices"), columns, 7);
     for (size_t i = 0; i < topo->node_count && rows < DEVICES_MAX; i++) {
         const struct nw_topo_node *node = &topo->nodes[i];
         char numa[16] = "", link[80], more[96];
@@ -62,7 +62,9 @@ static void put_devices(const struct nw_html *html, const struct nw_topo *topo)
         tell_link(node, link);
         tell_more(html, node, more);
         nw_html_row(html, columns, 7,
-                    (const char *[]){node->name, nw_html_tr(html, nw_node_kind_title(node->kind)),
+                    (const char *[]){node->name,
+                                     node->kind == NW_NODE_DISK ? tr(html, "disk")
+                                                                : nw_node_kind_title(node->kind),
                                      node->model, numa, node->pci, link, more});
         rows++;
     }
@@ -92,7 +94,7 @@ static void put_matrix(const struct nw_html *html, const struct nw_topo *topo)
 {
     int ends[MATRIX_MAX];
     size_t count = 0;
-    const char *caption = nw_html_tr(html, "How every two are joined");
+    const char *caption = tr(html, "How every two are joined");
 
     for (size_t i = 0; i < topo->node_count && count < MATRIX_MAX; i++)
         if (topo->nodes[i].kind == NW_NODE_GPU || topo->nodes[i].kind == NW_NODE_NIC)
@@ -120,10 +122,10 @@ static void put_matrix(const struct nw_html *html, const struct nw_topo *topo)
     }
     nw_html_table_end(html);
     nw_html_say(html, "note", "%s",
-                nw_html_tr(html, "NV: joined by so many NVLinks. PIX: at most one PCIe bridge "
-                                 "between. PXB: several. PHB: over a host bridge. NODE: over "
-                                 "several of one NUMA node. SYS: across NUMA nodes. X: itself. ?: "
-                                 "not known."));
+                tr(html, "NV: joined by so many NVLinks. PIX: at most one PCIe bridge "
+                         "between. PXB: several. PHB: over a host bridge. NODE: over "
+                         "several of one NUMA node. SYS: across NUMA nodes. X: itself. ?: "
+                         "not known."));
 }
 
 /* Hosts that look the same are drawn once. */
@@ -166,20 +168,20 @@ static void put_machine(struct nw_html *html, const struct nw_topo *topo)
     char title[400], id[64];
 
     snprintf(title, sizeof title,
-             nw_html_tr(html, "%s: GPUs: %d, NICs: %d, disks: %d, cores: %d, NUMA nodes: %d"),
+             tr(html, "%s: GPUs: %d, NICs: %d, disks: %d, cores: %d, NUMA nodes: %d"),
              name_of(topo), nw_topo_count(topo, NW_NODE_GPU), nw_topo_count(topo, NW_NODE_NIC),
              nw_topo_count(topo, NW_NODE_DISK), topo->core_count, topo->numa_count);
     nw_html_figure(html, title, id);
     nw_draw_topology(html, topo, id);
-    nw_html_fold(html, nw_html_tr(html, "Devices"));
+    nw_html_fold(html, tr(html, "Devices"));
     put_devices(html, topo);
     put_matrix(html, topo);
     nw_html_fold_end(html);
     nw_html_figure_end(html);
     if ((topo->gaps & NW_TOPO_NO_IO) != 0)
         nw_html_say(html, "note", "%s",
-                    nw_html_tr(html, "This source has no devices: GPUs, NICs and disks are "
-                                     "unknown, not absent."));
+                    tr(html, "This source has no devices: GPUs, NICs and disks are "
+                             "unknown, not absent."));
 }
 
 void nw_html_machine(struct nw_html *html)
@@ -190,13 +192,12 @@ void nw_html_machine(struct nw_html *html)
 
     if (count == 0)
         return;
-    nw_html_begin(html, "machine", "The machines");
+    nw_html_begin(html, "machine", tr(html, "The machines"));
     for (size_t i = 0; i < count && drawn < MACHINES_MAX; i++) {
         const struct nw_topo *topo = topo_at(page, i), *same = drawn_before(page, i);
 
         if (same != NULL)
-            nw_html_say(html, NULL, nw_html_tr(html, "%s looks as %s does."), name_of(topo),
-                        name_of(same));
+            nw_html_say(html, NULL, tr(html, "%s looks as %s does."), name_of(topo), name_of(same));
         else
             put_machine(html, topo);
         drawn += same == NULL;

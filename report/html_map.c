@@ -105,7 +105,7 @@ static void draw_cell(const struct nw_html *html, const struct nw_map *map,
     nw_svg_heat(fill, share);
     snprintf(tip, sizeof tip, "%d %s %s %d %s: %s%s", pair->a, map->hosts[pair->host_a],
              map->both_ways ? "↔" : "→", pair->b, map->hosts[pair->host_b],
-             known ? nw_format_gb_per_s(rate, pair->bytes_per_s) : nw_html_tr(html, "no result"),
+             known ? nw_format_gb_per_s(rate, pair->bytes_per_s) : tr(html, "no result"),
              known ? " GB/s" : "");
     nw_svg_box(html->stream, x, y, cell - 1, cell - 1, known ? "m" : "m failed",
                known ? fill : NULL, tip);
@@ -144,8 +144,8 @@ void nw_map_draw(struct nw_html *html, const struct nw_map *map, const char *tit
     char text[16];
 
     nw_chart_open(&chart, id, title,
-                  nw_html_tr(html, "A square for every two, from the row to the column; the "
-                                   "slowest pairs stand in the table below."));
+                  tr(html, "A square for every two, from the row to the column; the "
+                           "slowest pairs stand in the table below."));
     for (int i = 0; i < ends; i++) {
         if (cell < 14 && i % 4 != 0)
             continue;

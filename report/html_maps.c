@@ -69,10 +69,10 @@ static nw_rc map_of(const struct nw_run *run, const struct nw_record *like, stru
 static void put_pairs(const struct nw_html *html, const struct nw_map *map)
 {
     static const struct nw_html_column columns[] = {
-        {"From", false}, {"To", false}, {"GB/s", true}, {"Of the median", true}};
+        {"From", NW_LEFT}, {"To", NW_LEFT}, {"GB/s", NW_RIGHT}, {"Of the median", NW_RIGHT}};
 
-    nw_html_fold(html, nw_html_tr(html, "The slowest pairs"));
-    nw_html_table(html, nw_html_tr(html, "The slowest pairs"), columns, 4);
+    nw_html_fold(html, tr(html, "The slowest pairs"));
+    nw_html_table(html, tr(html, "The slowest pairs"), columns, 4);
     for (size_t i = 0; i < map->pair_count && i < PAIRS_MAX; i++) {
         const struct nw_map_pair *pair = &map->pairs[i];
         char from[96], to[96], rate[32] = "", share[32] = "";
@@ -84,14 +84,13 @@ static void put_pairs(const struct nw_html *html, const struct nw_map *map)
             snprintf(share, sizeof share, "%.0f %%",
                      100 * pair->bytes_per_s / map->median_bytes_per_s);
         }
-        nw_html_row(html, columns, 4,
-                    (const char *[]){
-                        from, to, rate[0] != '\0' ? rate : nw_html_tr(html, "no result"), share});
+        nw_html_row(
+            html, columns, 4,
+            (const char *[]){from, to, rate[0] != '\0' ? rate : tr(html, "no result"), share});
     }
     nw_html_table_end(html);
     if (map->pair_count > PAIRS_MAX)
-        nw_html_say(html, "note", nw_html_tr(html, "and %zu faster ones"),
-                    map->pair_count - PAIRS_MAX);
+        nw_html_say(html, "note", tr(html, "and %zu faster ones"), map->pair_count - PAIRS_MAX);
     nw_html_fold_end(html);
 }
 
@@ -104,18 +103,18 @@ static nw_rc put_map(struct nw_html *html, const struct nw_run *run, const struc
     if (rc == NW_OK && map.pair_count > 0) {
         nw_map_sort(&map);
         snprintf(title, sizeof title,
-                 nw_html_tr(html, "%s (case %s, way %s), %s: GB/s between every two%s"),
-                 like->collective, like->case_name, like->lane, nw_format_bytes(size, map.bytes),
+                 tr(html, "%s (case %s, way %s), %s: GB/s between every two%s"), like->collective,
+                 like->case_name, like->lane, nw_format_bytes(size, map.bytes),
                  nw_html_mark(html, map.simulated));
         nw_html_figure(html, title, id);
         if (map.end_count <= NW_MAP_ENDS_MAX)
             nw_map_draw(html, &map, title, id);
         else
             nw_html_say(html, "note",
-                        nw_html_tr(html, "%d ranks are too many for a picture; the slowest pairs "
-                                         "stand in the table."),
+                        tr(html, "%d ranks are too many for a picture; the slowest pairs "
+                                 "stand in the table."),
                         map.end_count);
-        nw_html_say(html, "note", nw_html_tr(html, "slowest %s, median %s, pairs: %zu"),
+        nw_html_say(html, "note", tr(html, "slowest %s, median %s, pairs: %zu"),
                     nw_format_gb_per_s(low, map.least_bytes_per_s),
                     nw_format_gb_per_s(high, map.median_bytes_per_s), map.pair_count);
         put_pairs(html, &map);
@@ -173,6 +172,14 @@ static int compare_ends(const void *left, const void *right, void *user)
     return suspect != 0 ? suspect : (x > y) - (x < y);
 }
 
+static const struct {
+    const char *summary;
+} states[] = {[NW_FLEET_UNKNOWN] = {.summary = "unknown"},
+              [NW_FLEET_GOOD] = {.summary = "good"},
+              [NW_FLEET_SLOW] = {.summary = "slow"},
+              [NW_FLEET_FLAKY] = {.summary = "flaky"},
+              [NW_FLEET_FAILED] = {.summary = "failed"}};
+
 static void put_end(const struct nw_html *html, const struct nw_html_column *columns,
                     const struct nw_fleet_level *level, int index)
 {
@@ -185,16 +192,15 @@ static void put_end(const struct nw_html *html, const struct nw_html_column *col
     snprintf(slow, sizeof slow, "%zu", end->slow_count);
     snprintf(failed, sizeof failed, "%zu", end->failed_count);
     nw_html_row(html, columns, 6,
-                (const char *[]){level->ends[index],
-                                 nw_html_tr(html, nw_fleet_state_name(end->state)), share, pairs,
-                                 slow, failed});
+                (const char *[]){level->ends[index], tr(html, states[end->state].summary), share,
+                                 pairs, slow, failed});
 }
 
 static nw_rc put_level(const struct nw_html *html, const struct nw_fleet_level *level)
 {
     static const struct nw_html_column columns[] = {
-        {"Which", false}, {"State", false}, {"Of what is usual", true},
-        {"Pairs", true},  {"Slow", true},   {"No result", true},
+        {"Which", NW_LEFT},  {"State", NW_LEFT}, {"Of what is usual", NW_RIGHT},
+        {"Pairs", NW_RIGHT}, {"Slow", NW_RIGHT}, {"No result", NW_RIGHT},
     };
     const int count = level->fleet.end_count;
     int *order = malloc(((size_t)count + 1) * sizeof *order);
@@ -205,29 +211,40 @@ static nw_rc put_level(const struct nw_html *html, const struct nw_fleet_level *
     for (int i = 0; i < count; i++)
         order[i] = i;
     qsort_r(order, (size_t)count, sizeof *order, compare_ends, level->scores.ends);
-    title = nw_html_tr(html, strcmp(level->kind, "host") == 0 ? "Hosts held against each other"
-                                                              : "Ranks held against each other");
+    title = tr(html, strcmp(level->kind, "host") == 0 ? "Hosts held against each other"
+                                                      : "Ranks held against each other");
     nw_html_table(html, title, columns, 6);
     for (int i = 0; i < count && i < HOSTS_MAX; i++)
         put_end(html, columns, level, order[i]);
     nw_html_table_end(html);
     if (count > HOSTS_MAX)
-        nw_html_say(html, "note", nw_html_tr(html, "and %d better ones"), count - HOSTS_MAX);
+        nw_html_say(html, "note", tr(html, "and %d better ones"), count - HOSTS_MAX);
     free(order);
     return NW_OK;
+}
+
+/* Two hosts have nothing that they could be held against. */
+static bool is_compared(const struct nw_fleet_level *level)
+{
+    for (int i = 0; level->fleet.edge_count > 0 && i < level->fleet.end_count; i++)
+        if (level->scores.ends[i].state != NW_FLEET_UNKNOWN)
+            return true;
+    return false;
 }
 
 nw_rc nw_html_maps(struct nw_html *html)
 {
     const struct nw_page *page = html->page;
 
-    if (!has_pairs(page->results) && page->fleet == NULL)
+    if (!has_pairs(page->results) &&
+        (page->fleet == NULL || (!is_compared(&page->fleet->levels[NW_FLEET_HOSTS]) &&
+                                 !is_compared(&page->fleet->levels[NW_FLEET_RANKS]))))
         return NW_OK;
-    nw_html_begin(html, "pairs", "Every two");
+    nw_html_begin(html, "pairs", tr(html, "Every two"));
     for (size_t i = 0; i < page->results->run_count && i < 4; i++)
         NW_TRY(put_run(html, &page->results->runs[i]));
     for (int i = 0; page->fleet != NULL && i < NW_FLEET_LEVELS; i++)
-        if (page->fleet->levels[i].fleet.edge_count > 0)
+        if (is_compared(&page->fleet->levels[i]))
             NW_TRY(put_level(html, &page->fleet->levels[i]));
     nw_html_end(html);
     return NW_OK;

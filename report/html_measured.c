@@ -9,10 +9,10 @@
 #define ROWS_MAX   200 /* of one table behind a chart */
 
 static const struct nw_html_column plateau_columns[] = {
-    {"Collective", false},         {"Way", false},
-    {"Ranks, hosts", true},        {"Time of the smallest", true},
-    {"Bus bandwidth, GB/s", true}, {"of the sizes", false},
-    {"Ceiling, GB/s", true},       {"Note", false},
+    {"Collective", NW_LEFT},           {"Way", NW_LEFT},
+    {"Ranks, hosts", NW_RIGHT},        {"Time of the smallest", NW_RIGHT},
+    {"Bus bandwidth, GB/s", NW_RIGHT}, {"of the sizes", NW_LEFT},
+    {"Ceiling, GB/s", NW_RIGHT},       {"Note", NW_LEFT},
 };
 enum { PLATEAU_COLUMNS = sizeof plateau_columns / sizeof *plateau_columns };
 
@@ -38,7 +38,7 @@ static void put_plateau(const struct nw_html *html, const struct nw_series *seri
         snprintf(sizes, sizeof sizes, "%s – %s", nw_format_bytes(low, plateau.from_bytes),
                  nw_format_bytes(high, plateau.to_bytes));
         if (plateau.falls)
-            snprintf(note, sizeof note, nw_html_tr(html, "falls: %s GB/s at %s are its best"),
+            snprintf(note, sizeof note, tr(html, "falls: %s GB/s at %s are its best"),
                      nw_format_gb_per_s(low, plateau.peak_bytes_per_s),
                      nw_format_bytes(high, plateau.peak_bytes));
     } else {
@@ -54,29 +54,32 @@ static void put_plateau(const struct nw_html *html, const struct nw_series *seri
 
 static void put_plateaus(const struct nw_html *html)
 {
-    nw_html_table(html, nw_html_tr(html, "Bandwidth and latency"), plateau_columns,
-                  PLATEAU_COLUMNS);
+    nw_html_table(html, tr(html, "Bandwidth and latency"), plateau_columns, PLATEAU_COLUMNS);
     for (size_t i = 0; i < html->series->count && i < ROWS_MAX; i++)
         put_plateau(html, &html->series->items[i]);
     nw_html_table_end(html);
     nw_html_say(html, "note", "%s",
-                nw_html_tr(html, "A time is that of the slowest rank. The bus bandwidth is the "
-                                 "median of the largest sizes that agree within 2 %, never an "
-                                 "average over sizes; in brackets the widest of them."));
+                tr(html, "A time is that of the slowest rank. The bus bandwidth is the "
+                         "median of the largest sizes that agree within 2 %, never an "
+                         "average over sizes; in brackets the widest of them."));
 }
 
 static void put_figures(const struct nw_html *html, const struct nw_chart_group *group)
 {
     static const struct nw_html_column columns[] = {
-        {"Way", false},          {"Size", true},        {"Bus bandwidth, GB/s", true},
-        {"95 % interval", true}, {"Median time", true}, {"Samples", true},
+        {"Way", NW_LEFT},
+        {"Size", NW_RIGHT},
+        {"Bus bandwidth, GB/s", NW_RIGHT},
+        {"95 % interval", NW_RIGHT},
+        {"Median time", NW_RIGHT},
+        {"Samples", NW_RIGHT},
     };
     char name[200], size[32], rate[32], interval[80], low_text[32], high_text[32], time[32];
     char samples[32];
     size_t rows = 0;
 
-    nw_html_fold(html, nw_html_tr(html, "The figures of this chart"));
-    nw_html_table(html, nw_html_tr(html, "The figures of this chart"), columns,
+    nw_html_fold(html, tr(html, "The figures of this chart"));
+    nw_html_table(html, tr(html, "The figures of this chart"), columns,
                   sizeof columns / sizeof *columns);
     for (size_t s = 0; s < group->count; s++) {
         nw_series_name(html, group, &group->series[s], name, sizeof name);
@@ -114,7 +117,7 @@ static nw_rc put_chart(struct nw_html *html, size_t chart)
         lines[i] = nw_series_name(html, &group, &group.series[i], names[i], sizeof names[i]);
     nw_html_legend(html, lines, shown);
     if (group.count > shown)
-        nw_html_say(html, "note", nw_html_tr(html, "and %zu further lines, in the table"),
+        nw_html_say(html, "note", tr(html, "and %zu further lines, in the table"),
                     group.count - shown);
     put_figures(html, &group);
     nw_html_figure_end(html);
@@ -123,18 +126,17 @@ static nw_rc put_chart(struct nw_html *html, size_t chart)
 
 nw_rc nw_html_measured(struct nw_html *html)
 {
-    nw_html_begin(html, "measured", "What was measured");
+    nw_html_begin(html, "measured", tr(html, "What was measured"));
     if (html->series->count == 0)
-        nw_html_say(html, NULL, "%s",
-                    nw_html_tr(html, "No collective was measured over several sizes."));
+        nw_html_say(html, NULL, "%s", tr(html, "No collective was measured over several sizes."));
     else
         put_plateaus(html);
     for (size_t i = 0; i < html->series->chart_count && i < CHARTS_MAX; i++)
         NW_TRY(put_chart(html, i));
     if (html->series->chart_count > CHARTS_MAX)
         nw_html_say(html, "note",
-                    nw_html_tr(html, "and %zu further charts' figures, in the "
-                                     "results file"),
+                    tr(html, "and %zu further charts' figures, in the "
+                             "results file"),
                     html->series->chart_count - CHARTS_MAX);
     nw_html_end(html);
     return NW_OK;

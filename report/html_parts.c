@@ -16,7 +16,7 @@ void nw_html_begin(const struct nw_html *html, const char *name, const char *tit
     nw_html_id(html, name, id);
     fprintf(html->stream, "<section id=\"%s\" aria-labelledby=\"%s-h\">\n<h2 id=\"%s-h\">", id, id,
             id);
-    nw_html_text(html->stream, nw_html_tr(html, title));
+    nw_html_text(html->stream, title);
     fputs("</h2>\n", html->stream);
 }
 
@@ -85,8 +85,9 @@ void nw_html_table(const struct nw_html *html, const char *caption,
     nw_html_text(html->stream, caption);
     fputs("</caption><thead><tr>", html->stream);
     for (size_t i = 0; i < count; i++) {
-        fprintf(html->stream, "<th scope=\"col\"%s>", columns[i].right ? " class=\"n\"" : "");
-        nw_html_text(html->stream, nw_html_tr(html, columns[i].title));
+        fprintf(html->stream, "<th scope=\"col\"%s>",
+                columns[i].align == NW_RIGHT ? " class=\"n\"" : "");
+        nw_html_text(html->stream, tr(html, columns[i].title));
         fputs("</th>", html->stream);
     }
     fputs("</tr></thead><tbody>\n", html->stream);
@@ -100,7 +101,7 @@ void nw_html_row(const struct nw_html *html, const struct nw_html_column *column
         const bool empty = cells[i] == NULL || cells[i][0] == '\0';
 
         fprintf(html->stream, i == 0 ? "<th scope=\"row\"%s>" : "<td%s>",
-                columns[i].right ? " class=\"n\"" : "");
+                columns[i].align == NW_RIGHT ? " class=\"n\"" : "");
         nw_html_text(html->stream, empty ? NW_DASH : cells[i]);
         fputs(i == 0 ? "</th>" : "</td>", html->stream);
     }
@@ -126,7 +127,7 @@ void nw_html_fold_end(const struct nw_html *html)
 
 const char *nw_html_mark(const struct nw_html *html, bool simulated)
 {
-    return simulated ? nw_html_tr(html, " (simulated)") : "";
+    return simulated ? tr(html, " (simulated)") : "";
 }
 
 void nw_html_figure(struct nw_html *html, const char *caption, char id[64])

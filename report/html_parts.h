@@ -1,5 +1,5 @@
 /* Private to report/. What the sections of the page share: words, tables, where ids come from.
- * Every string of the page goes through nw_html_tr, every one of anybody else through
+ * Every string of the page goes through tr, every one of anybody else through
  * report/html_text.h (directly, or in a cell). */
 #ifndef NW_REPORT_HTML_PARTS_H
 #define NW_REPORT_HTML_PARTS_H
@@ -7,6 +7,7 @@
 #include "report/html.h"
 #include "report/html_series.h"
 #include "report/html_text.h"
+#include "base/table.h"
 #include "base/words.h"
 #include "report/svg.h"
 
@@ -22,16 +23,16 @@ struct nw_html {
     bool alone;     /* charts become files of their own */
 };
 
-static inline const char *nw_html_tr(const struct nw_html *html, const char *text)
+static inline const char *tr(const struct nw_html *html, const char *text)
     __attribute__((format_arg(2)));
-static inline const char *nw_html_tr(const struct nw_html *html, const char *text)
+static inline const char *tr(const struct nw_html *html, const char *text)
 {
     return nw_words(html->language, text);
 }
 
 /* `name` with the language before it: the page stands in the document once in each. */
 const char *nw_html_id(const struct nw_html *html, const char *name, char id[64]);
-/* <section> with its heading; nw_html_end closes it. */
+/* <section> with its heading, translated already; nw_html_end closes it. */
 void nw_html_begin(const struct nw_html *html, const char *name, const char *title);
 void nw_html_end(const struct nw_html *html);
 void nw_html_heading(const struct nw_html *html, const char *title); /* <h3> */
@@ -44,7 +45,7 @@ void nw_html_foreign(const struct nw_html *html, const char *sentence);
 
 struct nw_html_column {
     const char *title; /* English: it is translated here */
-    bool right;
+    nw_align align;
 };
 /* A table in a box that scrolls by itself. `caption` is translated already. */
 void nw_html_table(const struct nw_html *html, const char *caption,

@@ -10,12 +10,12 @@
 #define SETTINGS_MAX 60
 
 static const struct nw_html_column columns[] = {
-    {"Case", false},       {"Collective", false},
-    {"Way", false},        {"Ranks, hosts", true},
-    {"Between", false},    {"Size", true},
-    {"Median time", true}, {"Bus bandwidth, GB/s", true},
-    {"Samples", true},     {"Wrong elements", true},
-    {"Note", false},
+    {"Case", NW_LEFT},         {"Collective", NW_LEFT},
+    {"Way", NW_LEFT},          {"Ranks, hosts", NW_RIGHT},
+    {"Between", NW_LEFT},      {"Size", NW_RIGHT},
+    {"Median time", NW_RIGHT}, {"Bus bandwidth, GB/s", NW_RIGHT},
+    {"Samples", NW_RIGHT},     {"Wrong elements", NW_RIGHT},
+    {"Note", NW_LEFT},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -43,7 +43,7 @@ static void put_record(const struct nw_html *html, const struct nw_record *recor
         isfinite(record->busbw_bytes_per_s) ? record->busbw_bytes_per_s : record->algbw_bytes_per_s;
 
     snprintf(way, sizeof way, "%s%s%s%s", record->lane, record->features[0] != '\0' ? "+" : "",
-             record->features, record->in_place ? nw_html_tr(html, ", in place") : "");
+             record->features, record->in_place ? tr(html, ", in place") : "");
     snprintf(ranks, sizeof ranks, record->host_count > 0 ? "%d, %d" : "%d", record->rank_count,
              record->host_count);
     tell_between(record, between);
@@ -71,17 +71,17 @@ void nw_html_records(struct nw_html *html)
 
     if (count == 0)
         return;
-    nw_html_begin(html, "records", "Every record");
-    nw_html_fold(html, nw_html_tr(html, "Show the records"));
-    nw_html_table(html, nw_html_tr(html, "Every record"), columns, COLUMNS);
+    nw_html_begin(html, "records", tr(html, "Every record"));
+    nw_html_fold(html, tr(html, "Show the records"));
+    nw_html_table(html, tr(html, "Every record"), columns, COLUMNS);
     for (size_t i = 0; i < results->run_count; i++)
         for (size_t k = 0; k < results->runs[i].record_count && rows < ROWS_MAX; k++, rows++)
             put_record(html, &results->runs[i].records[k]);
     nw_html_table_end(html);
     if (count > rows)
         nw_html_say(html, "note",
-                    nw_html_tr(html, "%zu of %zu records are shown; all are in the results file."),
-                    rows, count);
+                    tr(html, "%zu of %zu records are shown; all are in the results file."), rows,
+                    count);
     nw_html_fold_end(html);
     nw_html_end(html);
 }
@@ -94,7 +94,7 @@ static void put_fact(const struct nw_html *html, const char *name, const char *v
     if (value == NULL || value[0] == '\0')
         return;
     fputs("<dt>", html->stream);
-    nw_html_text(html->stream, nw_html_tr(html, name));
+    nw_html_text(html->stream, name);
     fputs("</dt><dd>", html->stream);
     nw_html_text(html->stream, value);
     fputs("</dd>\n", html->stream);
@@ -133,13 +133,13 @@ static void put_settings(const struct nw_html *html, const char *title, const js
 static void put_hosts(const struct nw_html *html, const struct nw_context *context)
 {
     static const struct nw_html_column host_columns[] = {
-        {"Host", false},  {"Ranks", true}, {"CPU", false},    {"Cores", true},
-        {"Memory", true}, {"GPUs", false}, {"Kernel", false},
+        {"Host", NW_LEFT},    {"Ranks", NW_RIGHT}, {"CPU", NW_LEFT},    {"Cores", NW_RIGHT},
+        {"Memory", NW_RIGHT}, {"GPUs", NW_LEFT},   {"Kernel", NW_LEFT},
     };
 
     if (context->hosts == NULL || context->host_count <= 0)
         return;
-    nw_html_table(html, nw_html_tr(html, "Hosts"), host_columns, 7);
+    nw_html_table(html, tr(html, "Hosts"), host_columns, 7);
     for (int i = 0; i < context->host_count && i < 64; i++) {
         const struct nw_host *host = &context->hosts[i];
         char ranks[16], cores[16] = "", memory[32] = "", gpus[160] = "";
@@ -165,25 +165,25 @@ static void put_run(const struct nw_html *html, size_t index)
     const struct nw_context *context = &run->context;
     char title[64], tool[128];
 
-    snprintf(title, sizeof title, nw_html_tr(html, "Run %zu"), index + 1);
+    snprintf(title, sizeof title, tr(html, "Run %zu"), index + 1);
     nw_html_heading(html, title);
     snprintf(tool, sizeof tool, "%s %s", context->tool, context->tool_version);
     fputs("<dl class=\"facts\">", html->stream);
-    put_fact(html, "Tool", tool);
-    put_fact(html, "Started", context->started);
-    put_fact(html, "Backend", context->backend);
-    put_fact(html, "Library", context->library);
-    put_fact(html, "GPU", context->gpu_model);
-    put_fact(html, "Network", context->network);
-    put_fact(html, "Log", context->source);
-    put_fact(html, "State",
-             nw_html_tr(html, context->complete ? "ran to its end" : "stopped before its end"));
+    put_fact(html, tr(html, "Tool"), tool);
+    put_fact(html, tr(html, "Started"), context->started);
+    put_fact(html, tr(html, "Backend"), context->backend);
+    put_fact(html, tr(html, "Library"), context->library);
+    put_fact(html, tr(html, "GPU"), context->gpu_model);
+    put_fact(html, tr(html, "Network"), context->network);
+    put_fact(html, tr(html, "Log"), context->source);
+    put_fact(html, tr(html, "State"),
+             tr(html, context->complete ? "ran to its end" : "stopped before its end"));
     if (context->simulated)
-        put_fact(html, "Simulated", nw_html_tr(html, "made with a double, no measurement"));
+        put_fact(html, tr(html, "Simulated"), tr(html, "made with a double, no measurement"));
     fputs("</dl>\n", html->stream);
     put_hosts(html, context);
-    put_settings(html, nw_html_tr(html, "Options in force"), context->plan);
-    put_settings(html, nw_html_tr(html, "Environment"), context->environment);
+    put_settings(html, tr(html, "Options in force"), context->plan);
+    put_settings(html, tr(html, "Environment"), context->environment);
 }
 
 void nw_html_how(struct nw_html *html)
@@ -191,23 +191,21 @@ void nw_html_how(struct nw_html *html)
     const struct nw_results *results = html->page->results;
     char schema[16];
 
-    nw_html_begin(html, "how", "How it was measured");
+    nw_html_begin(html, "how", tr(html, "How it was measured"));
     nw_html_say(html, NULL, "%s",
-                nw_html_tr(html,
-                           "A time is that of the slowest rank, after a warm-up; every result was "
-                           "checked for wrong elements. A rate is the plateau of the largest "
-                           "sizes, never an average over sizes, and is held against what healthy "
-                           "machines reach, not against the ceiling."));
+                tr(html, "A time is that of the slowest rank, after a warm-up; every result was "
+                         "checked for wrong elements. A rate is the plateau of the largest "
+                         "sizes, never an average over sizes, and is held against what healthy "
+                         "machines reach, not against the ceiling."));
     for (size_t i = 0; i < results->run_count && i < RUNS_MAX; i++)
         put_run(html, i);
     if (results->run_count > RUNS_MAX)
-        nw_html_say(html, "note", nw_html_tr(html, "and %zu further runs"),
-                    results->run_count - RUNS_MAX);
-    nw_html_heading(html, nw_html_tr(html, "Versions"));
+        nw_html_say(html, "note", tr(html, "and %zu further runs"), results->run_count - RUNS_MAX);
+    nw_html_heading(html, tr(html, "Versions"));
     snprintf(schema, sizeof schema, "%d", NW_SCHEMA_VERSION);
     fputs("<dl class=\"facts\">", html->stream);
     put_fact(html, "nodeworth", html->page->version);
-    put_fact(html, "Schema of the results", schema);
+    put_fact(html, tr(html, "Schema of the results"), schema);
     fputs("</dl>\n", html->stream);
     nw_html_end(html);
 }

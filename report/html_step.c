@@ -1,5 +1,6 @@
 /* What a step is made of and what it needs of a card's memory, strategy by strategy. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/units.h"
@@ -11,16 +12,16 @@
 #define STEPS_MAX 14 /* more are in the table */
 
 static const struct {
-    const char *title;
+    const char *summary;
     size_t offset;
 } memory_parts[] = {
-    {"weights", offsetof(struct nw_memory, weights_bytes)},
-    {"gradients", offsetof(struct nw_memory, gradients_bytes)},
-    {"optimizer states", offsetof(struct nw_memory, optimizer_bytes)},
-    {"activations", offsetof(struct nw_memory, activations_bytes)},
-    {"buffers", offsetof(struct nw_memory, buffers_bytes)},
-    {"runtime", offsetof(struct nw_memory, runtime_bytes)},
-    {"fragmentation", offsetof(struct nw_memory, fragmentation_bytes)},
+    {.summary = "weights", .offset = offsetof(struct nw_memory, weights_bytes)},
+    {.summary = "gradients", .offset = offsetof(struct nw_memory, gradients_bytes)},
+    {.summary = "optimizer states", .offset = offsetof(struct nw_memory, optimizer_bytes)},
+    {.summary = "activations", .offset = offsetof(struct nw_memory, activations_bytes)},
+    {.summary = "buffers", .offset = offsetof(struct nw_memory, buffers_bytes)},
+    {.summary = "runtime", .offset = offsetof(struct nw_memory, runtime_bytes)},
+    {.summary = "fragmentation", .offset = offsetof(struct nw_memory, fragmentation_bytes)},
 };
 enum { MEMORY_PARTS = sizeof memory_parts / sizeof *memory_parts };
 
@@ -40,10 +41,49 @@ static void name_rows(const struct nw_html *html, struct stack *stack)
 
     stack->row_count = steps->count < STEPS_MAX ? steps->count : STEPS_MAX;
     for (size_t i = 0; i < stack->row_count; i++) {
-        snprintf(stack->names[i], sizeof stack->names[i], nw_html_tr(html, "%s, nodes: %d"),
+        snprintf(stack->names[i], sizeof stack->names[i], tr(html, "%s, nodes: %d"),
                  steps->items[i].strategy->name, steps->items[i].node_count);
         stack->rows[i] = stack->names[i];
     }
+}
+
+/* The order of the parts, whatever a page has of them: a part keeps its place. */
+static const struct {
+    const char *summary; /* as model/breakdown.c names it */
+} part_order[] = {
+    {.summary = "forward and backward"},
+    {.summary = "matrix products"},
+    {.summary = "attention"},
+    {.summary = "memory-bound kernels"},
+    {.summary = "launching kernels"},
+    {.summary = "recomputation"},
+    {.summary = "gradients"},
+    {.summary = "weights and gradients, shards"},
+    {.summary = "tensor parallel"},
+    {.summary = "pipeline messages"},
+    {.summary = "pipeline bubble"},
+    {.summary = "communication"},
+    {.summary = "slowed by hidden communication"},
+    {.summary = "waiting for the slowest"},
+    {.summary = "optimizer"},
+    {.summary = "other"},
+};
+
+static size_t order_of(const char *title)
+{
+    size_t i = 0;
+
+    while (i < sizeof part_order / sizeof *part_order && strcmp(part_order[i].summary, title) != 0)
+        i++;
+    return i;
+}
+
+static int compare_parts(const void *left, const void *right)
+{
+    const size_t a = order_of(*(const char *const *)left),
+                 b = order_of(*(const char *const *)right);
+
+    return (a > b) - (a < b);
 }
 
 static size_t part_of(struct stack *stack, const char *title)
@@ -69,6 +109,7 @@ static void stack_time(const struct nw_html *html, struct stack *stack)
         for (size_t k = 0; k < breakdown.count; k++)
             part_of(stack, breakdown.items[k].title);
     }
+    qsort(stack->parts, stack->part_count, sizeof *stack->parts, compare_parts);
     for (size_t i = 0; i < stack->row_count; i++) {
         nw_breakdown_of(&steps->items[i], &breakdown);
         for (size_t k = 0; k < breakdown.count; k++)
@@ -78,7 +119,7 @@ static void stack_time(const struct nw_html *html, struct stack *stack)
         stack->high[i] = steps->items[i].high_ns;
     }
     for (size_t i = 0; i < stack->part_count; i++)
-        stack->parts[i] = nw_html_tr(html, stack->parts[i]);
+        stack->parts[i] = tr(html, stack->parts[i]);
 }
 
 static void stack_memory(const struct nw_html *html, struct stack *stack)
@@ -86,7 +127,7 @@ static void stack_memory(const struct nw_html *html, struct stack *stack)
     *stack = (struct stack){.part_count = MEMORY_PARTS};
     name_rows(html, stack);
     for (size_t k = 0; k < MEMORY_PARTS; k++)
-        stack->parts[k] = nw_html_tr(html, memory_parts[k].title);
+        stack->parts[k] = tr(html, memory_parts[k].summary);
     for (size_t i = 0; i < stack->row_count; i++)
         for (size_t k = 0; k < MEMORY_PARTS; k++)
             stack->values[i * MEMORY_PARTS + k] =
@@ -111,11 +152,11 @@ static void draw_time(const struct nw_html *html, const struct stack *stack, con
         &(struct nw_bars){
             .stream = html->stream,
             .alone = html->alone,
-            .title = nw_html_tr(html, "What a step is made of"),
-            .about = nw_html_tr(html, "A bar for each strategy and number of nodes, its parts one "
-                                      "behind the other; the line is the 90 % interval of the "
-                                      "whole. The figures stand in the table below."),
-            .axis = nw_html_tr(html, "time of a step"),
+            .title = tr(html, "What a step is made of"),
+            .about = tr(html, "A bar for each strategy and number of nodes, its parts one "
+                              "behind the other; the line is the 90 % interval of the "
+                              "whole. The figures stand in the table below."),
+            .axis = tr(html, "time of a step"),
             .unit = NW_AXIS_TIME,
             .rows = stack->rows,
             .row_count = stack->row_count,
@@ -135,16 +176,16 @@ static void draw_memory(const struct nw_html *html, const struct stack *stack, c
     const double card = (double)html->page->model->platform.memory_bytes;
     char name[96], text[32];
 
-    snprintf(name, sizeof name, nw_html_tr(html, "memory of the card: %s"), tell_gib(text, card));
+    snprintf(name, sizeof name, tr(html, "memory of the card: %s"), tell_gib(text, card));
     nw_bars_draw(
         &(struct nw_bars){
             .stream = html->stream,
             .alone = html->alone,
-            .title = nw_html_tr(html, "Memory of one GPU"),
-            .about = nw_html_tr(html, "A bar for each strategy and number of nodes, its parts one "
-                                      "behind the other, against the memory of the card. The "
-                                      "figures stand in the table below."),
-            .axis = nw_html_tr(html, "memory of one GPU"),
+            .title = tr(html, "Memory of one GPU"),
+            .about = tr(html, "A bar for each strategy and number of nodes, its parts one "
+                              "behind the other, against the memory of the card. The "
+                              "figures stand in the table below."),
+            .axis = tr(html, "memory of one GPU"),
             .unit = NW_AXIS_BYTES,
             .rows = stack->rows,
             .row_count = stack->row_count,
@@ -177,11 +218,11 @@ void nw_draw_memory(struct nw_html *html, const char *id)
 static void put_table(const struct nw_html *html, const struct stack *stack, const char *caption,
                       const char *(*tell)(char text[32], double value))
 {
-    struct nw_html_column columns[NW_PARTS_MAX + 2] = {{"Strategy", false}, {"Whole", true}};
+    struct nw_html_column columns[NW_PARTS_MAX + 2] = {{"Strategy", NW_LEFT}, {"Whole", NW_RIGHT}};
     const size_t count = stack->part_count + 2;
 
     for (size_t k = 0; k < stack->part_count; k++)
-        columns[k + 2] = (struct nw_html_column){stack->parts[k], true};
+        columns[k + 2] = (struct nw_html_column){stack->parts[k], NW_RIGHT};
     nw_html_table(html, caption, columns, count);
     for (size_t i = 0; i < stack->row_count; i++) {
         char texts[NW_PARTS_MAX + 1][32];
@@ -209,7 +250,7 @@ static void put_effects(const struct nw_html *html)
         const struct nw_lane_effect *effect = &effects->items[i];
 
         snprintf(text, sizeof text,
-                 nw_html_tr(html, "%s, nodes: %d: a step takes %s over %s and %s over %s%s."),
+                 tr(html, "%s, nodes: %d: a step takes %s over %s and %s over %s%s."),
                  effect->over_fast.strategy->name, effect->over_fast.node_count,
                  nw_report_step_time(fast, sizeof fast, &effect->over_fast), effect->fast,
                  nw_report_step_time(slow, sizeof slow, &effect->over_slow), effect->slow,
@@ -226,8 +267,8 @@ static void put_scaling(const struct nw_html *html)
     if (cost == NULL || !cost->known || !(cost->full_step_ns < cost->step.step_ns))
         return;
     nw_html_say(html, NULL,
-                nw_html_tr(html, "%s, nodes: %d: %s of %s has %.0f %% of the bus bandwidth within "
-                                 "a node, which costs %s of each step of %s."),
+                tr(html, "%s, nodes: %d: %s of %s has %.0f %% of the bus bandwidth within "
+                         "a node, which costs %s of each step of %s."),
                 cost->step.strategy->name, cost->step.node_count, cost->collective,
                 nw_format_bytes(size, cost->bytes), 100 * cost->efficiency,
                 nw_format_ns(lost, cost->step.step_ns - cost->full_step_ns),
@@ -249,7 +290,7 @@ static void put_scaling(const struct nw_html *html)
 
 static void put_figure(struct nw_html *html, const struct stack *stack, bool memory)
 {
-    const char *title = nw_html_tr(html, memory ? "Memory of one GPU" : "What a step is made of");
+    const char *title = tr(html, memory ? "Memory of one GPU" : "What a step is made of");
     char id[64];
 
     nw_html_figure(html, title, id);
@@ -269,15 +310,15 @@ void nw_html_step(struct nw_html *html)
 
     if (page->model == NULL || page->steps == NULL || page->steps->count == 0)
         return;
-    nw_html_begin(html, "step", "The training step");
+    nw_html_begin(html, "step", tr(html, "The training step"));
     stack_time(html, &stack);
     put_figure(html, &stack, false);
     stack_memory(html, &stack);
     put_figure(html, &stack, true);
     if (page->steps->count > STEPS_MAX)
         nw_html_say(html, "note",
-                    nw_html_tr(html, "and %zu further strategies; nodeworth predict "
-                                     "lists all"),
+                    tr(html, "and %zu further strategies; nodeworth predict "
+                             "lists all"),
                     page->steps->count - STEPS_MAX);
     put_effects(html);
     put_scaling(html);

@@ -103,7 +103,7 @@ static void tell(const struct nw_html *html, const struct nw_topo_node *node, ch
     if (node->kind == NW_NODE_NIC && node->rate_bits_per_s > 0)
         snprintf(line, 64, "%.4g Gb/s", node->rate_bits_per_s / 1e9);
     else if (node->kind == NW_NODE_NIC && node->port_up == 0)
-        snprintf(line, 64, "%s", nw_html_tr(html, "down"));
+        snprintf(line, 64, "%s", tr(html, "down"));
     else if (node->memory_bytes > 0)
         nw_format_bytes(line, node->memory_bytes);
     int used = snprintf(tip, 400, "%s: %s", node->name, node->model);
@@ -114,7 +114,7 @@ static void tell(const struct nw_html *html, const struct nw_topo_node *node, ch
         used += snprintf(tip + used, 400 - (size_t)used, ", PCIe %s GB/s",
                          nw_format_gb_per_s(rate, node->link_bytes_per_s));
     if (node->link_bytes_per_s > 0 && node->link_max_bytes_per_s > 1.1 * node->link_bytes_per_s)
-        snprintf(tip + used, 400 - (size_t)used, nw_html_tr(html, " of %s"),
+        snprintf(tip + used, 400 - (size_t)used, tr(html, " of %s"),
                  nw_format_gb_per_s(best, node->link_max_bytes_per_s));
 }
 
@@ -152,9 +152,9 @@ static void draw_group(const struct nw_html *html, struct picture *picture,
 
     nw_svg_box(html->stream, group->x, group->y, group->width, group->height, "group", NULL, NULL);
     if (group->numa >= 0)
-        snprintf(title, sizeof title, nw_html_tr(html, "NUMA node %d"), group->numa);
+        snprintf(title, sizeof title, tr(html, "NUMA node %d"), group->numa);
     else
-        snprintf(title, sizeof title, "%s", nw_html_tr(html, "NUMA node unknown"));
+        snprintf(title, sizeof title, "%s", tr(html, "NUMA node unknown"));
     if (group->more > 0)
         snprintf(title + strlen(title), sizeof title - strlen(title), " (+%d)", group->more);
     nw_svg_words(html->stream, group->x + GAP, group->y + 16, "name", "start", title);
@@ -213,17 +213,17 @@ void nw_draw_topology(struct nw_html *html, const struct nw_topo *topo, const ch
     lay_out(&picture);
     chart.width = picture.width;
     chart.height = picture.height + 28;
-    nw_chart_open(&chart, id, nw_html_tr(html, "The devices of a host"),
-                  nw_html_tr(html, "A box for each NUMA node with its GPUs, NICs and disks; all "
-                                   "stand in the table below."));
+    nw_chart_open(&chart, id, tr(html, "The devices of a host"),
+                  tr(html, "A box for each NUMA node with its GPUs, NICs and disks; all "
+                           "stand in the table below."));
     for (size_t i = 0; i < picture.group_count; i++)
         draw_group(html, &picture, &picture.groups[i]);
     const int all = links_of_all(&picture);
 
     if (all != 0) {
         snprintf(text, sizeof text,
-                 all > 0 ? nw_html_tr(html, "NVLink joins every two GPUs: NV%d")
-                         : nw_html_tr(html, "NVLink joins every two GPUs"),
+                 all > 0 ? tr(html, "NVLink joins every two GPUs: NV%d")
+                         : tr(html, "NVLink joins every two GPUs"),
                  all);
         nw_svg_box(html->stream, GAP, picture.height, picture.width - 2 * GAP, 22, "switch", NULL,
                    NULL);

@@ -107,7 +107,9 @@ static size_t log_ticks(const struct nw_axis *axis, double ticks[TICKS_MAX])
 
 static size_t ticks_of(const struct nw_axis *axis, double ticks[TICKS_MAX])
 {
-    return axis->log ? log_ticks(axis, ticks) : linear_ticks(axis, ticks);
+    const size_t count = axis->log ? log_ticks(axis, ticks) : 0;
+
+    return count > 2 ? count : linear_ticks(axis, ticks); /* few powers in a short range */
 }
 
 /* ---- the chart ---------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 """page_words.py SOURCE-TREE [--list]: has every string of the page its Chinese in po/zh_CN.po?
 
 Looks at every string literal of report/html*.c that is no markup: words of people's language are translated where they are
-written (nw_html_tr), in a table's head, in a list of titles. What must not be translated is listed here. --list prints what is
+written (tr), in a table's head, in a list of titles. What must not be translated is listed here. --list prints what is
 missing, as entries for the catalogue."""
 import glob
 import re
@@ -51,7 +51,8 @@ def strings(path):
 words = {english for english, other in catalogue().items() if other}
 # Said by name elsewhere: parts of a step, kinds of device, states of a host.
 titles = re.findall(r'"[a-z_]+",\s*"([^"]+)"', open(root + '/model/breakdown.c', encoding='utf-8').read())
-seen, missing = set(titles) | {'GPU', 'NIC', 'disk'} & {'disk'} | text_keys, []
+areas = set(re.findall(r'\{"([A-Z][A-Za-z ]+)", "[a-z_]+"', ''.join(open(path, encoding='utf-8').read() for path in glob.glob(root + '/results/audit*.c'))))
+seen, missing = areas | set(titles) | {'GPU', 'NIC', 'disk'} & {'disk'} | text_keys, []
 for path in sorted(glob.glob(root + '/report/html*.c')):
     if path.endswith(('html_text.c', 'html_series.c')):
         continue
