@@ -77,8 +77,11 @@ def literals(path, macros):
     return found
 
 
+UNITS = set('GB GiB MB MiB KiB TB TiB Gb GFLOP TFLOP FLOP GHz MHz ms us ns TP PP'.split())
+
+
 def words_of(text):
-    return re.findall(r'[A-Za-z][A-Za-z-]+', DIRECTIVE.sub(' ', text))
+    return [word for word in re.findall(r'[A-Za-z][A-Za-z-]+', DIRECTIVE.sub(' ', text)) if word not in UNITS]
 
 
 def is_language(stack, text, title, field):
