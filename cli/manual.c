@@ -19,26 +19,36 @@ static const char *tr(const struct page *page, const char *text)
 /* ---- roff --------------------------------------------------------------------------------------
  */
 
-/* In Chinese a line may break between any two characters, which roff is told: its own rules for
- * that are loaded by few. Not before a closing mark nor behind an opening one. */
-static bool may_break_before(const char *at)
+/* U+3000 to U+FFFF: Chinese characters and their marks. */
+static bool is_wide(const char *at)
 {
-    static const char *const closing[] = {"，", "。", "；", "：", "、", "）",
-                                          "”",  "？", "！", "》", NULL};
-
-    if ((unsigned char)at[0] < 0xE3 || (unsigned char)at[0] > 0xEF) /* U+3000 to U+FFFF */
-        return false;
-    for (const char *const *mark = closing; *mark != NULL; mark++)
-        if (strncmp(at, *mark, strlen(*mark)) == 0)
-            return false;
-    return true;
+    return (unsigned char)at[0] >= 0xE3 && (unsigned char)at[0] <= 0xEF;
 }
 
-static bool ends_with(const char *text, const char *at, const char *word)
+static bool is_among(const char *at, const char *const *marks)
 {
-    const size_t length = strlen(word);
+    for (; *marks != NULL; marks++)
+        if (strncmp(at, *marks, strlen(*marks)) == 0)
+            return true;
+    return false;
+}
 
-    return (size_t)(at - text) >= length && strncmp(at - length, word, length) == 0;
+/* In Chinese a line may break between any two characters, also beside a foreign word, which roff is
+ * told: its own rules for that are loaded by few. Not before a closing mark nor behind an opening
+ * one. */
+static bool may_break(const char *text, const char *at)
+{
+    static const char *const closing[] = {"，", "。", "；", "：", "、", "）", "”", "？", "！",
+                                          "》", ",",  ".",  ";",  ":",  ")",  "]", "/",  NULL};
+    static const char *const opening[] = {"（", "“", "《", NULL};
+    const char *before = at;
+
+    if (at == text || *at == ' ' || at[-1] == ' ' || ((unsigned char)*at & 0xC0) == 0x80)
+        return false;
+    do
+        before--;
+    while (before > text && ((unsigned char)*before & 0xC0) == 0x80);
+    return (is_wide(at) || is_wide(before)) && !is_among(at, closing) && !is_among(before, opening);
 }
 
 /* As running text; `fixed`: within .EX, where nothing is joined or broken. Options keep their ASCII
@@ -50,8 +60,7 @@ static void put(const struct page *page, const char *text, size_t length, bool f
     for (const char *at = text; at < text + length; at++) {
         if (line_begins && (*at == '.' || *at == '\''))
             fputs("\\&", page->stream);
-        if (at > text && !fixed && may_break_before(at) && !ends_with(text, at, "（") &&
-            !ends_with(text, at, "“") && !isspace((unsigned char)at[-1]))
+        if (!fixed && may_break(text, at))
             fputs("\\:", page->stream);
         if (*at == '\\')
             fputs("\\e", page->stream);
