@@ -182,8 +182,6 @@ static nw_rc add_row(struct reading *reading, const struct nw_imp_row *row)
 {
     const struct kind *kind = reading->kind;
     const struct nw_coll *coll = nw_coll_find(kind->collective);
-    const bool part = coll != NULL && (coll->flags & NW_COLL_CHUNKED) != 0 &&
-                      strcmp(kind->collective, "reduce_scatter") != 0;
     const double bytes = row->value[NW_IMP_BYTES].value, time = row->value[NW_IMP_TIME].value;
     struct nw_record *record;
 
@@ -195,9 +193,7 @@ static nw_rc add_row(struct reading *reading, const struct nw_imp_row *row)
     snprintf(record->memory, sizeof record->memory, "host");
     if (reading->multi)
         snprintf(record->features, sizeof record->features, "multi");
-    if (bytes > 0)
-        record->bytes =
-            (uint64_t)bytes * (part && reading->processes > 0 ? (uint64_t)reading->processes : 1);
+    record->bytes = nw_imp_whole_bytes(record, bytes);
     if (kind->messages > 0 && nw_imp_column(&reading->columns, NW_IMP_RATE))
         record->algbw_bytes_per_s = rate_of(reading, row);
     else if (record->bytes > 0 && (coll == NULL || reading->processes > 0))

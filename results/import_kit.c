@@ -49,20 +49,30 @@ void nw_imp_count(struct nw_imp_tally *tally, size_t line, struct nw_slice text)
     nw_imp_copy(tally->text, sizeof tally->text, text);
 }
 
+nw_rc nw_imp_add_finding(struct nw_findings *findings, const char *path, nw_severity severity,
+                         const char *code, size_t line, const char *remedy, const char *format,
+                         va_list arguments)
+{
+    char where[300], text[700];
+
+    if (line > 0)
+        snprintf(where, sizeof where, "%.250s:%zu", path, line);
+    else
+        snprintf(where, sizeof where, "%.250s", path);
+    vsnprintf(text, sizeof text, format, arguments);
+    return nw_findings_add(findings, severity, code, where, remedy, "%s", text);
+}
+
 nw_rc nw_imp_tell(const struct nw_imp *imp, nw_severity severity, const char *code, size_t line,
                   const char *remedy, const char *format, ...)
 {
-    char where[300], text[700];
     va_list arguments;
 
-    if (line > 0)
-        snprintf(where, sizeof where, "%.250s:%zu", imp->path, line);
-    else
-        snprintf(where, sizeof where, "%.250s", imp->path);
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    const nw_rc rc = nw_imp_add_finding(&imp->run->context.findings, imp->path, severity, code,
+                                        line, remedy, format, arguments);
     va_end(arguments);
-    return nw_findings_add(&imp->run->context.findings, severity, code, where, remedy, "%s", text);
+    return rc;
 }
 
 nw_rc nw_imp_close(struct nw_imp *imp, const char *no_result)
@@ -152,6 +162,18 @@ void nw_imp_set_time(struct nw_record *record, double ns)
     record->time_ns = nw_stats_single(ns);
     if (record->bytes > 0 && !isfinite(record->algbw_bytes_per_s))
         record->algbw_bytes_per_s = round((double)record->bytes / (ns * 1e-9));
+}
+
+uint64_t nw_imp_whole_bytes(const struct nw_record *record, double part_bytes)
+{
+    const struct nw_coll *coll = nw_coll_find(record->collective);
+    const bool part = coll != NULL && (coll->flags & NW_COLL_CHUNKED) != 0 &&
+                      strcmp(record->collective, "reduce_scatter") != 0;
+
+    if (!(part_bytes >= 0 && part_bytes < 1e11))
+        return 0;
+    return (uint64_t)part_bytes *
+           (part && record->rank_count > 0 ? (uint64_t)record->rank_count : 1);
 }
 
 void nw_imp_set_busbw(struct nw_record *record)

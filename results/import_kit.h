@@ -20,6 +20,7 @@
 #define NW_RESULTS_IMPORT_KIT_H
 
 #include <jansson.h>
+#include <stdarg.h>
 
 #include "results/import.h"
 
@@ -93,6 +94,9 @@ void nw_imp_count(struct nw_imp_tally *tally, size_t line, struct nw_slice text)
 nw_rc nw_imp_tell(const struct nw_imp *imp, nw_severity severity, const char *code, size_t line,
                   const char *remedy, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
+nw_rc nw_imp_add_finding(struct nw_findings *findings, const char *path, nw_severity severity,
+                         const char *code, size_t line, const char *remedy, const char *format,
+                         va_list arguments) __attribute__((format(printf, 7, 0)));
 /* A record of the open run, of that line, to fill in place (the pointer holds until the next). */
 nw_rc nw_imp_record(const struct nw_imp *imp, const char *case_name, const char *collective,
                     const char *lane, size_t line, struct nw_record **record_out);
@@ -101,6 +105,9 @@ void nw_imp_source(const char *path, size_t line, char *field, size_t size);
 /* From one the other, where the record's bytes are known. */
 void nw_imp_set_rate(struct nw_record *record, double bytes_per_s);
 void nw_imp_set_time(struct nw_record *record, double ns);
+/* MPI benchmarks print the size of one rank's part of an allgather, alltoall, gather or scatter;
+ * ours are of all parts. 0: not known. */
+uint64_t nw_imp_whole_bytes(const struct nw_record *record, double part_bytes);
 /* busbw from algbw, where ranks and collective say how. */
 void nw_imp_set_busbw(struct nw_record *record);
 

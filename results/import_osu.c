@@ -150,20 +150,6 @@ static nw_rc take_title(struct reading *reading, struct nw_slice text)
     return NW_OK;
 }
 
-static void set_size(const struct reading *reading, double bytes, struct nw_record *record)
-{
-    const struct nw_coll *coll = nw_coll_find(record->collective);
-    const bool part = coll != NULL && (coll->flags & NW_COLL_CHUNKED) != 0 &&
-                      strcmp(record->collective, "reduce_scatter") != 0;
-
-    (void)reading;
-    if (!(bytes >= 0 && bytes < 1e15))
-        return;
-    record->bytes = (uint64_t)bytes;
-    if (part && record->rank_count > 0)
-        record->bytes *= (uint64_t)record->rank_count;
-}
-
 static void set_times(struct reading *reading, const struct nw_imp_row *row,
                       struct nw_record *record)
 {
@@ -202,7 +188,7 @@ static nw_rc add_row(struct reading *reading, const struct nw_imp_row *row)
     if (reading->nonblocking)
         snprintf(record->features, sizeof record->features, "nonblocking");
     record->stream_count = reading->pairs;
-    set_size(reading, row->value[NW_IMP_BYTES].value, record);
+    record->bytes = nw_imp_whole_bytes(record, row->value[NW_IMP_BYTES].value);
     if (rate > 0)
         nw_imp_set_rate(record, kind->both ? rate / 2 : rate);
     else if (coll && record->rank_count == 0) /* what the bytes mean is not known */

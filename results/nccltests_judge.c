@@ -13,18 +13,13 @@ static nw_rc add(const struct nw_nt_judge *judge, nw_severity severity, const ch
 static nw_rc add(const struct nw_nt_judge *judge, nw_severity severity, const char *code,
                  size_t line, const char *remedy, const char *format, ...)
 {
-    char where[300], text[700];
     va_list arguments;
 
-    if (line > 0)
-        snprintf(where, sizeof where, "%.250s:%zu", judge->path, line);
-    else
-        snprintf(where, sizeof where, "%.250s", judge->path);
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    const nw_rc rc = nw_imp_add_finding(&judge->out->context.findings, judge->path, severity, code,
+                                        line, remedy, format, arguments);
     va_end(arguments);
-    return nw_findings_add(&judge->out->context.findings, severity, code, where, remedy, "%s",
-                           text);
+    return rc;
 }
 
 /* --- findings: is the run whole and readable --- */
