@@ -127,14 +127,16 @@ static nw_rc bisect(const struct search *search, double *scale_out,
 }
 
 nw_rc nw_traffic_busbw(const struct nw_platform *platform, const struct nw_traffic *traffic,
-                       const struct nw_scenario *scenario, double *busbw_out)
+                       const struct nw_scenario *scenario, struct nw_value *busbw_out)
 {
     struct nw_cost cost;
 
     NW_TRY(nw_fabric_cost(&platform->fabric, traffic->collective, traffic->message_bytes,
                           traffic->group, scenario, &cost));
-    *busbw_out = nw_coll_find(traffic->collective)->bus_factor(traffic->group.rank_count) *
-                 traffic->message_bytes / cost.time_ns * 1e9;
+    const double moved = 1e9 * traffic->message_bytes *
+                         nw_coll_find(traffic->collective)->bus_factor(traffic->group.rank_count);
+
+    *busbw_out = (struct nw_value){moved / cost.time_ns, moved / cost.high_ns, moved / cost.low_ns};
     return NW_OK;
 }
 
@@ -144,8 +146,12 @@ static nw_rc busbw_at(const struct search *search, const struct nw_traffic *traf
 {
     struct nw_scenario scenario = nw_scenario_likely;
 
+    struct nw_value busbw;
+
     scenario.inter_scale = scale;
-    return nw_traffic_busbw(&search->platform, traffic, &scenario, busbw_out);
+    NW_TRY(nw_traffic_busbw(&search->platform, traffic, &scenario, &busbw));
+    *busbw_out = busbw.value;
+    return NW_OK;
 }
 
 static nw_rc fill_rates(const struct search *search, double scale, bool measured,

@@ -4,6 +4,7 @@
 #define NW_MODEL_BREAK_EVEN_H
 
 #include "model/model.h"
+#include "results/lanes.h"
 
 struct nw_comparison {
     const struct nw_model *model;
@@ -57,9 +58,9 @@ nw_rc nw_fill_intervals(const struct nw_comparison *comparison, double limit,
                         struct nw_choice *choice_out);
 /* Sets the choice's break_even… and measured_busbw. */
 nw_rc nw_break_even_of(const struct nw_comparison *comparison, struct nw_choice *choice_out);
-/* Bus bandwidth of the message that carries most bytes of a step. */
+/* Bus bandwidth of the message that carries most bytes of a step, with the interval of its time. */
 nw_rc nw_traffic_busbw(const struct nw_platform *platform, const struct nw_traffic *traffic,
-                       const struct nw_scenario *scenario, double *busbw_out);
+                       const struct nw_scenario *scenario, struct nw_value *busbw_out);
 /* Probability that a value whose likely logarithm lies `distance` below a limit is below it, where
  * its interval reaches `half` to either side. */
 double nw_probability_below(double distance, double half);

@@ -27,12 +27,11 @@ static nw_rc step_at(const struct wire *wire, double scale, bool *found_out,
     return nw_fastest(wire->model, &wire->platform, wire->nodes, 0, &scenario, found_out, step_out);
 }
 
-static nw_rc busbw_of(const struct wire *wire, double scale, double end, double *busbw_out)
+static nw_rc busbw_of(const struct wire *wire, double scale, struct nw_value *busbw_out)
 {
     struct nw_scenario scenario = nw_scenario_likely;
 
     scenario.inter_scale = scale;
-    scenario.curve_end = end;
     return nw_traffic_busbw(&wire->platform, &wire->traffic, &scenario, busbw_out);
 }
 
@@ -49,9 +48,12 @@ static double cost_of(const struct wire *wire, const struct nw_step *step)
 static nw_rc fill_points(const struct wire *wire, const double *seen, size_t seen_count,
                          struct nw_wire_curve *curve)
 {
-    double low = INFINITY, high = 0, at_one;
+    double low = INFINITY, high = 0;
+    struct nw_value one;
 
-    NW_TRY(busbw_of(wire, 1, 0, &at_one));
+    NW_TRY(busbw_of(wire, 1, &one));
+    const double at_one = one.value;
+
     for (size_t i = 0; i < seen_count; i++)
         if (isfinite(seen[i]) && seen[i] > 0) {
             low = fmin(low, seen[i]);
@@ -64,11 +66,13 @@ static nw_rc fill_points(const struct wire *wire, const double *seen, size_t see
     for (size_t i = 0; i < NW_WIRE_POINTS; i++) {
         const double scale = low * pow(high / low, (double)i / (NW_WIRE_POINTS - 1));
         struct nw_wire_point point;
+        struct nw_value busbw;
         struct nw_step step;
         bool found;
 
         NW_TRY(step_at(wire, scale, &found, &step));
-        NW_TRY(busbw_of(wire, scale, 0, &point.busbw_bytes_per_s));
+        NW_TRY(busbw_of(wire, scale, &busbw));
+        point.busbw_bytes_per_s = busbw.value;
         if (!found || (curve->count > 0 && point.busbw_bytes_per_s <=
                                                curve->points[curve->count - 1].busbw_bytes_per_s))
             continue;
@@ -101,13 +105,16 @@ static void fill_base(const struct nw_model *model, const struct nw_decision *de
 static nw_rc fill_measured(const struct wire *wire, const struct nw_choice *choice,
                            struct nw_wire_curve *curve)
 {
+    struct nw_value busbw;
+
     curve->measured_bytes_per_s = curve->measured_low = curve->measured_high = NAN;
     curve->step_ns = curve->step_low_ns = curve->step_high_ns = NAN;
     if (!choice->predicted)
         return NW_OK;
-    NW_TRY(busbw_of(wire, 1, 0, &curve->measured_bytes_per_s));
-    NW_TRY(busbw_of(wire, 1, 1, &curve->measured_low)); /* the long end of the time */
-    NW_TRY(busbw_of(wire, 1, -1, &curve->measured_high));
+    NW_TRY(busbw_of(wire, 1, &busbw));
+    curve->measured_bytes_per_s = busbw.value;
+    curve->measured_low = busbw.low;
+    curve->measured_high = busbw.high;
     curve->step_ns = choice->strong.step_ns;
     curve->step_low_ns = choice->strong.low_ns;
     curve->step_high_ns = choice->strong.high_ns;

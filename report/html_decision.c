@@ -90,6 +90,8 @@ static void fit(const struct nw_wire_curve *wire, bool cost, struct nw_chart *ch
 
     chart->x.low = wire->points[0].busbw_bytes_per_s / 1.1;
     chart->x.high = wire->points[wire->count - 1].busbw_bytes_per_s * 1.1;
+    if (isfinite(wire->quoted_bytes_per_s))
+        chart->x.high = fmax(chart->x.high, wire->quoted_bytes_per_s * 1.1);
     chart->y.low = chart->y.high = value_of(&wire->points[0], cost);
     for (size_t i = 0; i < wire->count; i++) {
         chart->y.low = fmin(chart->y.low, value_of(&wire->points[i], cost));
