@@ -83,7 +83,7 @@ static nw_rc next_line(struct source *source, struct line *line_out)
 
     *line_out = (struct line){.text = NULL};
     while (true) {
-        char *start = source->data + source->at;
+        char *start = source->data != NULL ? source->data + source->at : NULL;
         const size_t there = source->end - source->at;
         const char *newline =
             there > searched ? memchr(start + searched, '\n', there - searched) : NULL;
