@@ -258,7 +258,6 @@ int nw_supervise(const struct nw_supervision *supervision, int argc, char **argv
         return nw_cli_fail(nw_fail(NW_ENOMEM, "no memory for the supervision of the rank"));
     if (watch_others(&watch) != NW_OK)
         return nw_cli_fail(nw_last_error()->rc);
-    keep_command(&watch, argc, argv);
     watched_signals(&signals);
     sigprocmask(SIG_BLOCK, &signals, &before);
     fflush(NULL);
@@ -281,6 +280,10 @@ int nw_supervise(const struct nw_supervision *supervision, int argc, char **argv
             exit_code = nw_cli_fail(NW_EIO);
         exit(exit_code);
     }
+    keep_command(&watch, argc, argv);
     rename_process(argc, argv);
-    return wait_for_child(&watch);
+    const int exit_code = wait_for_child(&watch);
+
+    free(watch.command);
+    return exit_code;
 }
