@@ -240,8 +240,10 @@ static nw_rc look_bus(const struct nw_run *run, const struct nw_record *record,
 
     if ((!is_good(record, "h2d", NW_LONG_COPY_BYTES) &&
          !is_good(record, "d2h", NW_LONG_COPY_BYTES)) ||
-        strcmp(record->collective, "copy") != 0 || record->rank_count != 1)
-        return NW_OK; /* all GPUs at once may share an uplink: another question */
+        strcmp(record->collective, "copy") != 0 || record->rank_count != 1 ||
+        strcmp(record->lane, "sm") == 0)
+        return NW_OK; /* all GPUs at once may share an uplink, a kernel does not fill the link:
+                         other questions */
     return take(figures, &figure, is_weaker_way);
 }
 
