@@ -78,6 +78,8 @@ static nw_rc write_figures(const struct nw_model_args *args, const struct nw_jud
 
 static nw_rc check(const struct nw_model_args *args, const struct nw_results *results)
 {
+    if (args->json)
+        return nw_fail(NW_EUSAGE, "--json: a report is a page; show, audit and decide print JSON");
     if (args->report_letter && args->quote_path == NULL)
         return nw_fail(NW_EUSAGE, "--letter: a letter holds machines against a quote; give --quote "
                                   "FILE");
