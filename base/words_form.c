@@ -210,10 +210,13 @@ static bool fits(struct fit *fit, const char *format, const char *text)
 bool nw_form_fits(const char *format, const char *text, size_t length,
                   struct nw_part parts[NW_FORM_PARTS], size_t *count_out, int *tries)
 {
-    struct fit fit = {.end = text + length, .parts = parts, .tries = tries};
+    enum { EACH = 2000 }; /* so that one form does not take them all */
+    const int before = *tries;
+    int mine = before < EACH ? before : EACH;
+    struct fit fit = {.end = text + length, .parts = parts, .tries = &mine};
+    const bool found = --mine > 0 && fits(&fit, format, text);
 
-    if (--*tries <= 0 || !fits(&fit, format, text))
-        return false;
+    *tries = before - ((before < EACH ? before : EACH) - mine);
     *count_out = fit.count;
-    return true;
+    return found;
 }

@@ -280,7 +280,7 @@ static bool say_two(struct saying *to, const char *text, size_t length, const ch
 
 static void say(struct saying *to, const char *text, size_t length, int depth)
 {
-    enum { MAX_DEPTH = 4 };
+    enum { MAX_DEPTH = 8, MANY = 16 };
     const struct nw_language *language = to->language;
     struct found found;
 
@@ -288,7 +288,9 @@ static void say(struct saying *to, const char *text, size_t length, int depth)
         put(to, text, length);
         return;
     }
-    if (find(to, text, length, true, &found)) {
+    /* A form of many words holds sentences of others rather than being a part of them. */
+    if (find(to, text, length, true, &found) ||
+        (find(to, text, length, false, &found) && found.literal >= MANY)) {
         fill(to, &found, depth);
         return;
     }
@@ -308,7 +310,7 @@ static void say(struct saying *to, const char *text, size_t length, int depth)
 void nw_words_translate(const struct nw_words_index *index, const struct nw_language *language,
                         const char *sentence, char *out, size_t size)
 {
-    enum { LOOK_UPS = 200, TRIES = 30000 };
+    enum { LOOK_UPS = 200, TRIES = 300000 };
     struct saying to = {.index = index,
                         .language = language,
                         .out = out,

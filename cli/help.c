@@ -57,7 +57,9 @@ static void put_option(FILE *stream, int letter, const char *name, const char *a
         fprintf(stream, "\n%*s", HELP_COLUMN, "");
     else
         fprintf(stream, "%*s", HELP_COLUMN - width, "");
-    put_paragraphs(stream, help != NULL ? nw_tr(help) : "\n", HELP_COLUMN);
+    const char *said = help != NULL ? nw_tr(help) : "\n";
+
+    put_paragraphs(stream, said == help ? nw_spoken(help) : said, HELP_COLUMN); /* with a figure */
 }
 
 static void put_row(FILE *stream, const struct nw_option *row)
