@@ -88,6 +88,10 @@ static error_t parse(const struct argp *argp, struct nw_cli *cli, int argc, char
         nw_help_print(stdout, argv[0], cli);
         exit(0);
     }
+    if (asks_for(argc, argv, "--usage", "--usage")) {
+        nw_help_print_usage(stdout, argv[0], argp);
+        exit(0);
+    }
     return asks_for_help(argc, argv) ? argp_parse(argp, argc, argv, 0, NULL, cli)
                                      : nw_help_parse(argp, argc, argv, cli);
 }

@@ -1,5 +1,6 @@
 #include "cli/help.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +98,25 @@ void nw_help_print(FILE *stream, const char *title, const struct nw_cli *cli)
         put_paragraphs(stream, doc + before + 1, 0);
     }
     free(first);
+}
+
+void nw_help_print_usage(FILE *stream, const char *title, const struct argp *argp)
+{
+    static const char english[] = "Usage: ";
+    char *text = NULL, name[64];
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+
+    if (memory == NULL)
+        return;
+    snprintf(name, sizeof name, "%s", title);
+    argp_help(argp, memory, ARGP_HELP_USAGE, name);
+    fclose(memory);
+    const bool known = strncmp(text, english, sizeof english - 1) == 0;
+
+    fprintf(stream, "%s%s", known ? nw_tr("Usage: ") : "",
+            known ? text + sizeof english - 1 : text);
+    free(text);
 }
 
 error_t nw_help_parse(const struct argp *argp, int argc, char **argv, void *input)
