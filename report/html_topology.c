@@ -5,7 +5,15 @@
 #include "base/units.h"
 #include "report/html_parts.h"
 
-enum { BOX_WIDTH = 84, BOX_HEIGHT = 46, GAP = 8, ACROSS = 4, PAGE = 760, HEADER = 24, GROUPS = 33 };
+enum {
+    BOX_WIDTH = 100,
+    BOX_HEIGHT = 46,
+    GAP = 8,
+    ACROSS = 4,
+    PAGE = 940,
+    HEADER = 24,
+    GROUPS = 33
+};
 enum { GROUP_DEVICES = 64, GPUS_MAX = 64 };
 
 struct group { /* of one NUMA node; -1: unknown */
@@ -132,8 +140,8 @@ static void draw_device(const struct nw_html *html, struct picture *picture, int
                                          : "disk",
              slow ? " down" : "");
     nw_svg_box(html->stream, x, y, BOX_WIDTH, BOX_HEIGHT, class, NULL, tip);
-    shorten(node->name, 11, name);
-    shorten(strncmp(node->model, "NVIDIA ", 7) == 0 ? node->model + 7 : node->model, 14, model);
+    shorten(node->name, 13, name);
+    shorten(strncmp(node->model, "NVIDIA ", 7) == 0 ? node->model + 7 : node->model, 15, model);
     nw_svg_words(html->stream, x + BOX_WIDTH / 2.0, y + 15, "strong", "middle", name);
     nw_svg_words(html->stream, x + BOX_WIDTH / 2.0, y + 28, "small", "middle", model);
     nw_svg_words(html->stream, x + BOX_WIDTH / 2.0, y + 41, "small", "middle", line);
@@ -203,10 +211,33 @@ static void draw_links(const struct nw_html *html, const struct picture *picture
         }
 }
 
+/* Of the GPU that has fewest; 0: unknown, or none. */
+static int least_links(const struct nw_topo *topo)
+{
+    double least = INFINITY;
+
+    for (size_t i = 0; i < topo->node_count; i++) {
+        const double count = nw_topo_number(topo, (int)i, NW_FACT_NVLINK_COUNT);
+
+        if (topo->nodes[i].kind == NW_NODE_GPU)
+            least = fmin(least, isfinite(count) ? count : 0);
+    }
+    return isfinite(least) ? (int)least : 0;
+}
+
+/* Below the groups: what joins all GPUs. */
+static void draw_switch(const struct nw_html *html, const struct picture *picture, const char *text)
+{
+    nw_svg_box(html->stream, GAP, picture->height, picture->width - 2 * GAP, 22, "switch", NULL,
+               NULL);
+    nw_svg_words(html->stream, picture->width / 2, picture->height + 15, "strong", "middle", text);
+}
+
 void nw_draw_topology(struct nw_html *html, const struct nw_topo *topo, const char *id)
 {
     struct picture picture = {.topo = topo};
     struct nw_chart chart = {.stream = html->stream, .alone = html->alone};
+    const int links = least_links(topo);
     char text[96];
 
     collect(&picture);
@@ -214,23 +245,22 @@ void nw_draw_topology(struct nw_html *html, const struct nw_topo *topo, const ch
     chart.width = picture.width;
     chart.height = picture.height + 28;
     nw_chart_open(&chart, id, tr(html, "The devices of a host"),
-                  tr(html, "A box for each NUMA node with its GPUs, NICs and disks; all "
-                           "stand in the table below."));
+                  tr(html, "A box for each NUMA node with its GPUs, NICs and disks; all stand in "
+                           "the table below."));
     for (size_t i = 0; i < picture.group_count; i++)
         draw_group(html, &picture, &picture.groups[i]);
     const int all = links_of_all(&picture);
 
-    if (all != 0) {
-        snprintf(text, sizeof text,
-                 all > 0 ? tr(html, "NVLink joins every two GPUs: NV%d")
-                         : tr(html, "NVLink joins every two GPUs"),
-                 all);
-        nw_svg_box(html->stream, GAP, picture.height, picture.width - 2 * GAP, 22, "switch", NULL,
-                   NULL);
-        nw_svg_words(html->stream, picture.width / 2, picture.height + 15, "strong", "middle",
-                     text);
+    if (all > 0) {
+        snprintf(text, sizeof text, tr(html, "NVLink joins every two GPUs: NV%d"), all);
+        draw_switch(html, &picture, text);
+    } else if (all < 0) {
+        draw_switch(html, &picture, tr(html, "NVLink joins every two GPUs"));
     } else {
         draw_links(html, &picture);
+        snprintf(text, sizeof text, tr(html, "NVLinks of each GPU, at least: %d"), links);
+        if (links > 0)
+            draw_switch(html, &picture, text);
     }
     nw_chart_close(&chart);
 }
