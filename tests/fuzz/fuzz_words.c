@@ -12,11 +12,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct nw_language *language;
     const size_t room = size > 0 ? 16 * (size_t)data[0] + 1 : 1;
-    char *text = size > 0 ? strndup((const char *)data + 1, size - 1) : strdup("");
+    char *text = calloc(1, size + 1); /* cut at its first NUL */
     char *out = malloc(room), print[256];
 
     if (text == NULL || out == NULL || nw_language_find("zh", &language) != NW_OK)
         abort();
+    if (size > 0)
+        memcpy(text, data + 1, size - 1);
     nw_words_say(language, text, out, room);
     if (strlen(out) >= room)
         abort();
