@@ -57,9 +57,9 @@ const struct nw_option nw_plan_rows[] = {
          "coll: a collective over all ranks; pairs: every two ranks; scaling: one host, two, "
          "four, … and all; tcp: sockets between hosts; on GPUs also h2d, d2h: copies from and to "
          "host memory; d2d: a GPU's own memory; p2p: between two GPUs; gemm: matrix products; "
-         "overlap: a collective beside them; where there is RDMA nic: each NIC against those of a "
-         "peer host; loopback: each with itself; rail: all of a host at once; bisect: half of the "
-         "hosts to the other half; incast: all to one; or all (coll)"},
+         "overlap: a collective beside them; bisect: half of the hosts to the other half; incast: "
+         "all to one; where there is RDMA nic: each NIC against those of a peer host; loopback: "
+         "each with itself; rail: all of a host at once; or all (coll)"},
     {.name = "collectives",
      .argument = "LIST",
      .type = NW_OPTION_TEXT,
@@ -228,8 +228,8 @@ const struct nw_option nw_plan_rows[] = {
      .choices = nic_pair_names,
      FIELD(nic_pairs),
      .fallback = "all",
-     .help =
-         "all: each NIC with each of the peer host; rail: with the one of the same place (all)"},
+     .help = "all: each NIC with each of the peer host; rail: with the one of the same name, else "
+             "of the same PCI address or place (all)"},
     {.name = "rdma_cm",
      .type = NW_OPTION_FLAG,
      FIELD(nic_cm),
