@@ -63,9 +63,9 @@ static nw_rc open_test(struct reading *reading)
     NW_TRY(close_test(reading));
     if (reading->version[0] != '\0')
         snprintf(version, sizeof version, "iperf %s", reading->version);
-    reading->result = json_pack("{s:{s:o,s:[],s:{}},s:[],s:{}}", "start", "version",
-                                nw_json_text(version), "connected", "test_start", "intervals",
-                                "end");
+    reading->result =
+        json_pack("{s:{s:o,s:[],s:{}},s:[],s:{}}", "start", "version", nw_json_text(version),
+                  "connected", "test_start", "intervals", "end");
     reading->line = reading->imp.line;
     reading->streams = 0;
     reading->sums = false;
