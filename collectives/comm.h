@@ -129,8 +129,8 @@ struct nw_comm {
     char features[64];           /* nw_record.features of what is measured with it */
     bool graphs;                 /* calls between two marks go as one graph of dev's */
     bool simulated;              /* a vendor's library is a double: no measurement of a machine */
-    /* Barriers and exchanges are waited for asleep: 0.1 ms later, and nobody else is kept from a
-     * CPU. Of those split from it, too. */
+    /* Barriers and exchanges are waited for asleep: up to 0.5 ms later, and nobody else is kept
+     * from a CPU. Of those split from it, too. */
     bool gentle;
     struct nw_findings findings; /* of opening it */
     uint64_t (*now_ns)(void);    /* a double's clock; NULL: nw_now_ns */

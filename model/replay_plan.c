@@ -67,8 +67,7 @@ static nw_op_kind kind_of(const struct nw_event *event)
 
 /* Events of other stages that this one waits for are its neighbours' messages, which arrive as ops
  * of its own, and tied gradients, which the collective waits for by itself. */
-static void fill_waits(const struct nw_replay *replay, const struct nw_event *event,
-                       const int32_t *op_of, struct nw_op *op)
+static void fill_waits(const struct nw_event *event, const int32_t *op_of, struct nw_op *op)
 {
     int count = 0;
 
@@ -80,7 +79,6 @@ static void fill_waits(const struct nw_replay *replay, const struct nw_event *ev
     }
     while (count < NW_EVENT_WAITS)
         op->waits[count++] = -1;
-    (void)replay;
 }
 
 static bool concerns(const struct nw_replay *replay, const struct nw_event *event)
@@ -104,7 +102,7 @@ static void fill_op(const struct nw_replay *replay, int32_t index, const int32_t
         .ns = nw_event_ns(event, &replay->timing),
         .times = event->times > 1 ? (uint32_t)(event->times + 0.5) : 1,
     };
-    fill_waits(replay, event, op_of, op);
+    fill_waits(event, op_of, op);
 }
 
 nw_rc nw_replay_plan(struct nw_replay *replay)
@@ -221,9 +219,8 @@ static struct nw_call call_of(const struct nw_coll *coll, double bytes, int rank
 }
 
 /* A pair's communicator numbers its ranks as the world does: the earlier stage is 0. */
-static int sender_in_pair(const struct nw_replay *replay, const struct nw_event *event)
+static int sender_in_pair(const struct nw_event *event)
 {
-    (void)replay;
     return event->stage < event->to_stage ? 0 : 1;
 }
 
@@ -234,8 +231,7 @@ static nw_rc connect_op(const struct nw_replay *replay, struct nw_op *op)
     if (op->kind == NW_OP_SEND || op->kind == NW_OP_RECEIVE) {
         op->comm = op->kind == NW_OP_SEND ? replay->comms.send[event->backward]
                                           : replay->comms.receive[event->backward];
-        op->call =
-            call_of(nw_coll_find("broadcast"), event->bytes, 2, sender_in_pair(replay, event));
+        op->call = call_of(nw_coll_find("broadcast"), event->bytes, 2, sender_in_pair(event));
     } else if (op->kind == NW_OP_COLLECTIVE) {
         op->comm = replay->comms.groups[op->lane][event->group];
         if (op->comm != NULL)

@@ -168,28 +168,31 @@ static bool skip_samples(struct scan *scan)
     return true;
 }
 
-static bool take_stop(struct scan *scan)
+enum { NAME_SIZE = 16 }; /* of a reason to stop, of an exit status */
+
+static bool take_name(struct scan *scan, char name[NAME_SIZE])
 {
     struct nw_scan_span span;
-    char name[16];
 
-    if (!nw_scan_string(&scan->text, &span) || span.length >= sizeof name)
+    if (!nw_scan_string(&scan->text, &span) || span.length >= NAME_SIZE)
         return false;
     memcpy(name, span.at, span.length);
     name[span.length] = '\0';
-    return nw_stop_named(name, &scan->record->stop);
+    return true;
+}
+
+static bool take_stop(struct scan *scan)
+{
+    char name[NAME_SIZE];
+
+    return take_name(scan, name) && nw_stop_named(name, &scan->record->stop);
 }
 
 static bool take_rc(struct scan *scan)
 {
-    struct nw_scan_span span;
-    char name[16];
+    char name[NAME_SIZE];
 
-    if (!nw_scan_string(&scan->text, &span) || span.length >= sizeof name)
-        return false;
-    memcpy(name, span.at, span.length);
-    name[span.length] = '\0';
-    return nw_rc_named(name, &scan->record->rc);
+    return take_name(scan, name) && nw_rc_named(name, &scan->record->rc);
 }
 
 static bool take_schema(struct scan *scan)
